@@ -21,7 +21,7 @@ const FLAGS = [
 ];
 
 /** How long anything may take. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 const [browserName, serverUrl, pictures] = process.argv.slice(2);
 

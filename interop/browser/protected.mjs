@@ -24,7 +24,7 @@ export async function start() {
         response_types_supported: ['code'],
         grant_types_supported: ['authorization_code', 'refresh_token'],
         code_challenge_methods_supported: ['S256'],
-        token_endpoint_auth_methods_supported: ['none'],
+        token_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
         authorization_response_iss_parameter_supported: true,
         scopes_supported: ['notes:read']
     });
@@ -71,6 +71,8 @@ export async function start() {
                 .update(form.get('code_verifier') ?? '')
                 .digest('base64url');
             if (digest !== asked?.get('code_challenge')) return json(response, 400, { error: 'invalid_grant' });
+            if (form.get('client_id') === 'by-hand' && form.get('client_secret') !== 'hush')
+                return json(response, 401, { error: 'invalid_client' });
             const claims = { iss: origin, sub: 'ada', aud: `${origin}/mcp`, scope: 'notes:read' };
             const token = `${encode({ alg: 'none' })}.${encode(claims)}.${randomBytes(8).toString('base64url')}`;
             tokens.add(token);

@@ -10,6 +10,7 @@ const { kind, resolve, shape } = await load('schema.js');
 const { isMarkdown, marks } = await load('markdown.js');
 const { Filter, percentile, statistics, Wire } = await load('session.js');
 const store = await load('store.js');
+const { copies } = await load('copies.js');
 
 let failures = 0;
 async function check(title, run) {
@@ -284,5 +285,110 @@ await check('what is forgotten stays so, and calls are bounded', () => {
         call('late')
     ]);
     assert.deepEqual([store.connections.size, store.calls.size], [0, 0], 'a ghost');
+});
+await check('what a view throws stops nothing else', () => {
+    const [seen, complaints, complain] = [[], [], console.error];
+    console.error = it => complaints.push(it.message);
+    const stops = [store.listen(() => assert.fail('a view')), store.listen(kinds => seen.push(...kinds))];
+    store.hear([
+        {
+            event: 'wire',
+            connection: 7,
+            get line() {
+                throw new Error('an event');
+            }
+        },
+        { event: 'doctor', connection: 7 }
+    ]);
+    for (const stop of stops) stop();
+    console.error = complain;
+    assert.deepEqual(seen, ['wire', 'wire/7', 'doctor', 'doctor/7']);
+    assert.deepEqual(complaints, ['an event', 'a view']);
+    assert.equal(store.connections.get(7).doctor.event, 'doctor');
+});
+await check('percentiles are those of the latest answers', () => {
+    const wire = new Wire();
+    for (let id = 0; id < 25_000; id++) {
+        wire.add(asked(id, id));
+        wire.add(answered(id + (id < 15_000 ? 0.5 : 0.25), id));
+    }
+    const [of] = statistics(wire);
+    assert.deepEqual([of.count, of.waiting, of.p50, of.max], [25_000, 0, 0.25, 0.25]);
+});
+await check('names that cannot be made a string are shown', () => {
+    const wire = new Wire();
+    wire.add(asked(0, 1, 'x', { name: { toString: 1, valueOf: 1 } }));
+    wire.add(asked(0, 2, 'x', { uri: null }));
+    assert.deepEqual(
+        wire.rows.map(it => it.what),
+        ['x {"toString":1,"valueOf":1}', 'x']
+    );
+});
+await check('a call is copied without secrets, with all that it needs', () => {
+    const tools = {
+        items: [
+            {
+                name: 'a b',
+                inputSchema: {
+                    properties: {
+                        at: { properties: { region: { 'x-mcp-header': 'Region' } } },
+                        count: { 'x-mcp-header': 'Count' }
+                    }
+                }
+            }
+        ]
+    };
+    const url = {
+        about: 'http://x/',
+        place: { url: 'http://x/?a=[redacted]', headers: { 'X-Key': '…' } },
+        revision: 'modern',
+        info: { era: 'modern', protocolVersion: '2026-07-28' },
+        lists: { tools }
+    };
+    const params = '{"name":"a b","arguments":{"at":{"region":"zürich"},"count":42,"text":"it\'s"}}';
+    const all = copies(url, 'tools/call', params);
+    assert.equal(
+        all.command,
+        `bowline call 'http://x/?a=[redacted]' 'a b' --json '{"at":{"region":"zürich"},"count":42,"text":"it'\\''s"}' --header 'X-Key: VALUE' --revision modern`
+    );
+    for (const part of [
+        "-H 'mcp-param-region: =?base64?esO8cmljaA==?='",
+        "-H 'mcp-param-count: 42'",
+        "-H 'mcp-name: a b'",
+        "-H 'X-Key: VALUE'"
+    ])
+        assert.ok(all.curl.includes(part), `${part} in ${all.curl}`);
+    assert.match(
+        all.rust,
+        /builder\("app", "1"\)\n {4}\.preference\(bowline::client::Preference::Modern\)\n {4}\.connect\(bowline::client::Endpoint::new\("http:\/\/x\/\?a=\[redacted\]"\)\.header\("X-Key", "VALUE"\)\)/
+    );
+    const program = {
+        about: "a b 'c",
+        place: { command: '/a b', args: ["'c"], env: { KEY: '…' }, cwd: '/d e' },
+        lists: {}
+    };
+    const own = copies(program, 'tools/call', '{"name":"t","arguments":{"a":"\\u00e9\\b"}}');
+    assert.equal(
+        own.command,
+        `bowline call t --json '{"a":"\\u00e9\\b"}' --env KEY=VALUE --cwd '/d e' -- '/a b' ''\\''c'`
+    );
+    assert.equal(own.curl, undefined);
+    assert.ok(
+        own.rust.startsWith(
+            `let client = bowline::Client::connect(bowline::client::Command::new("/a b").args(["'c"]).env("KEY", "VALUE").current_dir("/d e")).await?;`
+        ),
+        own.rust
+    );
+    assert.ok(own.rust.includes('json!({"a":"\\u{00e9}\\u{8}"})'), own.rust);
+    const named = {
+        about: 'x',
+        target: 'client/x',
+        place: { command: 'x', args: [] },
+        revision: '2025-06-18',
+        lists: {}
+    };
+    const raw = copies(named, 'prompts/get', '{"name":"p"}');
+    assert.equal(raw.command, `bowline raw client/x prompts/get '{"name":"p"}' --revision 2025-06-18`);
+    assert.match(raw.rust, /Pin\(bowline::Revision::V2025_06_18\)/);
 });
 process.exit(failures ? 1 : 0);

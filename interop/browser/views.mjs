@@ -9,6 +9,18 @@ import { createServer, connect as dial } from 'node:net';
 import { join } from 'node:path';
 import { start as startProtected } from './protected.mjs';
 
+/** How long a process or a page may take, on a busy machine too. */
+const PATIENCE_MS = 60_000;
+
+/** Waits for something that must happen. @template T @param {string} what @param {Promise<T>} work */
+export async function within(what, work) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`never: ${what}`)), PATIENCE_MS);
+    });
+    return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
 /** A port that was free a moment ago. */
 const freePort = () =>
     new Promise(resolve => {
@@ -19,17 +31,34 @@ const freePort = () =>
         });
     });
 
-/** Waits until something listens. */
-async function listening(port) {
-    for (;;) {
+const hasEnded = child => child.exitCode !== null || child.signalCode !== null;
+
+/** Waits until a server listens; returns whether it does, and has not ended. */
+async function listens(port, child) {
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end && !hasEnded(child);) {
         const is = await new Promise(resolve => {
             const socket = dial(port, '127.0.0.1', () => resolve(true));
             socket.on('error', () => resolve(false));
             socket.on('connect', () => socket.end());
         });
-        if (is) return;
+        if (is) return !hasEnded(child);
         await new Promise(resolve => setTimeout(resolve, 50));
     }
+    return false;
+}
+
+/** Starts a server on a port: on another one, if the first was taken meanwhile. */
+async function serving(program, wordsFor, more = {}) {
+    for (let turn = 0; turn < 5; turn++) {
+        const port = await freePort();
+        const env = { ...process.env, PORT: String(port), ...more };
+        const child = spawn(program, wordsFor(port), { stdio: 'ignore', env });
+        child.on('error', () => {});
+        if (await listens(port, child)) return { port, child };
+        child.kill('SIGKILL');
+        if (!hasEnded(child)) break;
+    }
+    throw new Error(`${program} ${wordsFor('PORT').join(' ')} does not listen`);
 }
 
 const isAlive = pid => {
@@ -41,9 +70,9 @@ const isAlive = pid => {
     }
 };
 
-/** Waits until something is so; the caller's patience bounds it. */
+/** Waits until something is so. */
 async function until(page, what, is) {
-    for (let turn = 0; turn < 300; turn++) {
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end;) {
         if (await is()) return;
         await page.waitForTimeout(50);
     }
@@ -163,8 +192,168 @@ export async function lives({ page, check, connect, go, call, outcome, home, num
     });
 }
 
+/** What a server must not send, and the page shows all the same. */
+export async function odd({ page, check, connect, go, call, outcome }) {
+    let at = 0;
+    await check('odd', 'a list is shown without what is not in it', async () => {
+        at = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
+        await go(`#/${at}/tools`);
+        await page.getByText('left out what is not an object with a name: 7').waitFor();
+        await page.locator('.item', { hasText: 'content is text' }).waitFor();
+    });
+    for (const [tool, shown] of [
+        ['content is text', '"content": "text"'],
+        ['content is null', 'null'],
+        ['content is odd', '"toString"'],
+        ['asks oddly', 'Title'],
+        ['odd', 'Title']
+    ])
+        await check('odd', `a call goes on: ${tool}`, async () => {
+            await call(at, tool);
+            await outcome().getByText(shown).first().waitFor();
+        });
+    await check('odd', 'a result is held against the output schema', async () => {
+        await call(at, 'breaks its promise');
+        await outcome().getByText('not what the output schema promises').waitFor();
+        await outcome()
+            .getByText('n: expected')
+            .or(outcome().getByText(/structuredContent.*n/))
+            .first()
+            .waitFor();
+        await call(at, 'keeps its promise');
+        await outcome().getByText('is what the output schema promises').waitFor();
+    });
+    await check('odd', 'what is attached is saved, what is linked is read', async () => {
+        await call(at, 'attaches');
+        const waiting = page.waitForEvent('download');
+        await outcome().getByRole('button', { name: 'Save' }).click();
+        const saved = await waiting;
+        assert.equal(saved.suggestedFilename(), 'data.bin');
+        assert.deepEqual([...(await readFile(await saved.path()))], [0, 1, 2, 255]);
+        await outcome().getByRole('button', { name: 'Read' }).click();
+        await outcome().locator('pre', { hasText: 'was linked' }).waitFor();
+    });
+    await check('odd', 'what cannot be shown is shown as it came, and the page lives on', async () => {
+        await go(`#/${at}/tools/worse`);
+        await page.locator('main .detail h1', { hasText: 'worse' }).waitFor();
+        for (const path of ['wire', 'logs', 'calls', 'tools', '']) {
+            await go(`#/${at}/${path}`);
+            await page.waitForFunction(() => document.querySelector('main')?.childElementCount > 0);
+            assert.equal(await page.getByText('This view cannot be shown').count(), 0, path);
+        }
+        assert.equal(await page.getByText('The program has ended').count(), 0);
+        await go(`#/${at}/wire?q=toString`);
+        await page.locator('.wire .line', { hasText: 'odd' }).first().waitFor();
+    });
+}
+
+/** What several pages share, and what stays while others change. */
+export async function tabs({ page, check, connect, go, home, context, program, bowline, number }) {
+    await check('life', 'pages that nobody sees hold no connection, and hear everything later', async () => {
+        const hide = (it, isHidden) =>
+            it.evaluate(is => {
+                Object.defineProperty(document, 'hidden', { value: is, configurable: true });
+                document.dispatchEvent(new Event('visibilitychange'));
+            }, isHidden);
+        const pages = [];
+        for (let turn = 0; turn < 8; turn++) {
+            const it = await context.newPage();
+            pages.push(it);
+            await it.goto(`${program.origin}/#/1/tools`);
+            await it.locator('.item').first().waitFor();
+            await hide(it, true);
+        }
+        await page.evaluate(async () =>
+            (await import('/program.js')).act('call', {
+                connection: 1,
+                call: `hidden-${Date.now()}`,
+                method: 'tools/list'
+            })
+        );
+        const rows = it => it.evaluate(async () => (await import('/store.js')).connections.get(1).wire.rows.length);
+        await hide(pages[0], false);
+        await until(page, 'both have the same messages', async () => (await rows(page)) === (await rows(pages[0])));
+        for (const it of pages) await it.close();
+    });
+    await check('life', 'what is typed on an overview stays when another server comes', async () => {
+        await go('#/1');
+        await page.locator('main summary', { hasText: 'Roots' }).click();
+        const area = page.getByLabel('Roots, one URI per line');
+        await area.fill('file:///srv');
+        const place = { command: bowline, args: ['serve', 'counter'], env: { SECRET: 'hunter2' } };
+        const other = await page.evaluate(
+            async place =>
+                (await (await import('/program.js')).act('connect', { place, revision: 'legacy' })).connection,
+            place
+        );
+        await page.waitForFunction(
+            async other => (await import('/store.js')).connections.get(other)?.state === 'open',
+            other
+        );
+        assert.equal(await area.inputValue(), 'file:///srv');
+        assert.ok(await area.evaluate(it => it === document.activeElement), 'the focus moved');
+        const seen = await page.evaluate(async other => {
+            const { place, revision } = (await import('/store.js')).connections.get(other);
+            return JSON.stringify({ place, revision });
+        }, other);
+        assert.match(seen, /"SECRET":"…"/);
+        assert.match(seen, /"revision":"legacy"/);
+        assert.doesNotMatch(seen, /hunter2/);
+        await go(`#/${other}`);
+        await page.getByRole('button', { name: 'Connect again' }).click();
+        await page.waitForFunction(other => !location.hash.startsWith(`#/${other}`), other);
+        await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+        await page.locator('main .tag', { hasText: /^legacy era$/ }).waitFor();
+        await page.getByRole('button', { name: 'Disconnect' }).click();
+        await page.waitForFunction(() => !location.hash.match(/^#\/\d/));
+    });
+    await check('life', 'what was only looked at lets go', async () => {
+        await go('#/1/tools');
+        const tools = await page.evaluate(async () =>
+            (await import('/store.js')).connections.get(1).lists.tools.items.map(it => it.name)
+        );
+        // Views that are gone let go when they hear something.
+        const count = () =>
+            page.evaluate(async () => {
+                const { listeners, listen } = await import('/store.js');
+                const heard = new Promise(resolve => {
+                    const stop = listen(kinds => {
+                        if (!kinds.has('call')) return;
+                        stop();
+                        setTimeout(resolve);
+                    });
+                });
+                const { act } = await import('/program.js');
+                await act('call', { connection: 1, call: `look-${Date.now()}`, method: 'tools/list' });
+                await heard;
+                return listeners.size;
+            });
+        await go(`#/1/tools/${tools[0]}`);
+        const before = await count();
+        for (const name of [...tools, tools[0]]) {
+            await go(`#/1/tools/${encodeURIComponent(name)}`);
+            await page.waitForFunction(
+                it => location.hash.endsWith(it) && document.querySelector('main .detail form'),
+                encodeURIComponent(name)
+            );
+        }
+        assert.equal(await count(), before);
+    });
+    await check('attack', 'a link of another page fills in the form, and starts nothing', async () => {
+        const other = await context.newPage();
+        await other.setContent(
+            `<a href="${program.origin}/#/connect?target=${encodeURIComponent('sh -c exit')}">open</a>`
+        );
+        const before = await page.locator('nav.side .dot').count();
+        await other.getByText('open').click();
+        await other.getByText('A link asks to connect to this server').waitFor();
+        assert.equal(await page.locator('nav.side .dot').count(), before);
+        await other.close();
+    });
+}
+
 /** What an app hears from its host. */
-export async function apps({ page, check, connect, go, view }) {
+export async function apps({ page, check, connect, go, call, view }) {
     await check('app', 'an app hears of its call, of the theme, of its mode, and of its end', async () => {
         const at = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
         await go(`#/${at}/apps`);
@@ -179,6 +368,8 @@ export async function apps({ page, check, connect, go, view }) {
         await heard('theme dark');
         await page.emulateMedia({ colorScheme: 'light' });
         await heard('theme light');
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'change' }).click();
+        await heard('notifications/tools/list_changed');
         await page.frameLocator('iframe.app').getByRole('button', { name: 'grow' }).click();
         await heard('mode fullscreen');
         await page.getByRole('button', { name: 'Inline' }).click();
@@ -196,9 +387,36 @@ export async function apps({ page, check, connect, go, view }) {
             .locator('summary')
             .click();
         await page.getByText('it changes its size more than').waitFor();
+        await page.frameLocator('iframe.app').getByRole('button', { name: 'flood' }).click();
+        await heard('error more than 100 cards wait');
+        assert.ok((await page.locator('[data-app] > .column > .card').count()) <= 100);
+        const said = () =>
+            page.evaluate(
+                async () =>
+                    [...(await import('/store.js')).calls.values()].filter(it => it.call.startsWith('ask-')).length
+            );
+        const before = await said();
+        await go(`#/${at}/tools`);
+        await until(page, 'the app heard that its view ends', async () => (await said()) > before);
+        await go(`#/${at}/apps/listens`);
+        await page.getByRole('button', { name: 'Call', exact: true }).click();
+        await heard('ui/notifications/tool-result');
         await page.getByRole('button', { name: 'Close the app' }).click();
         await page.getByText('The app is closed.').waitFor();
         assert.equal(await page.getByText('ui/resource-teardown was not answered').count(), 0);
+    });
+    await check('app', 'an app is there while its call runs, and hears that it was cancelled', async () => {
+        const at = await page.evaluate(() => Number(location.hash.match(/\d+/)[0]));
+        await call(at, 'never, with an app');
+        const log = page.frameLocator('iframe.app').locator('#log');
+        const heard = async what => until(page, what, async () => (await log.textContent()).includes(what));
+        await heard('ui/notifications/tool-input');
+        await page.locator('main .tag', { hasText: /^running$/ }).waitFor();
+        await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+        await heard('ui/notifications/tool-cancelled');
+        assert.ok(!(await log.textContent()).includes('tool-result'));
+        await page.getByRole('button', { name: 'Close the app' }).click();
+        await page.getByText('The app is closed.').waitFor();
     });
     await view('app', 'app closed');
 }
@@ -370,16 +588,27 @@ export async function extensions({ page, check, connect, go, call, home, view, b
 }
 
 /** Servers at a URL, and logins. */
-export async function remote({ page, check, connect, go, call, outcome, view, bowline, context }) {
-    const port = await freePort();
-    const server = spawn(bowline, ['serve', 'example', '--http', `127.0.0.1:${port}`], { stdio: 'ignore' });
-    const other = await freePort();
+export async function remote({
+    page,
+    check,
+    connect,
+    go,
+    call,
+    outcome,
+    view,
+    bowline,
+    context,
+    python,
+    fastmcp,
+    home
+}) {
     const script = join(import.meta.dirname, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
-    const everything = spawn(process.execPath, [script, 'streamableHttp'], {
-        stdio: 'ignore',
-        env: { ...process.env, PORT: String(other) }
-    });
-    await Promise.all([listening(port), listening(other)]);
+    const [{ port, child: server }, { port: other, child: everything }, { port: third, child: ofPython }] =
+        await Promise.all([
+            serving(bowline, port => ['serve', 'example', '--http', `127.0.0.1:${port}`]),
+            serving(process.execPath, () => [script, 'streamableHttp']),
+            serving(python, port => [fastmcp, 'http', String(port)])
+        ]);
     for (const era of ['modern', 'legacy']) {
         await check(era, 'a server over HTTP is called, its heads are shown, and it is copied as curl', async () => {
             const at = await connect(`http://127.0.0.1:${port}/mcp`, era);
@@ -398,6 +627,32 @@ export async function remote({ page, check, connect, go, call, outcome, view, bo
         await call(at, 'echo', { message: 'over HTTP' });
         await outcome().getByText('Echo: over HTTP').waitFor();
     });
+    await check('tap', 'a tap that runs is found, watched live, and ends', async () => {
+        const { port: tapped, child: tap } = await serving(
+            bowline,
+            to => ['tap', `http://127.0.0.1:${port}/mcp`, '--http', `127.0.0.1:${to}`],
+            { HOME: home, XDG_CONFIG_HOME: home, XDG_RUNTIME_DIR: home, BOWLINE_DATA_DIR: home }
+        );
+        const at = await connect(`http://127.0.0.1:${tapped}/mcp`, 'modern');
+        await go('#/connect');
+        await page.getByRole('button', { name: 'Watch Tap' }).click();
+        await page.waitForFunction(() => /^#\/\d+\/wire$/.test(location.hash));
+        const watched = await page.evaluate(() => location.hash);
+        await call(at, 'calculator_arithmetic', { expression: '5 * 5' });
+        await outcome().getByText('5 * 5 = 25').waitFor();
+        await go(watched);
+        await page.locator('.wire .line', { hasText: 'calculator_arithmetic' }).first().waitFor();
+        tap.kill('SIGINT');
+        await page.locator('nav.side .dot.closed').first().waitFor();
+    });
+    for (const era of ['modern', 'legacy']) {
+        await check('fastmcp', `over HTTP it is called, ${era}`, async () => {
+            const at = await connect(`http://127.0.0.1:${third}/mcp`, era);
+            await page.getByText(`${era} era`, { exact: true }).first().waitFor();
+            await call(at, 'echo', { message: `${era} to Python` });
+            await outcome().getByText(`${era} to Python`).first().waitFor();
+        });
+    }
     const guarded = await startProtected();
     await check('login', 'each step is shown, and the server opens', async () => {
         await go('#/connect');
@@ -430,10 +685,47 @@ export async function remote({ page, check, connect, go, call, outcome, view, bo
         const at = await page.evaluate(() => Number(location.hash.match(/\d+/)[0]));
         await call(at, 'whoami');
         await outcome().getByText('ada').first().waitFor();
+        // A login on an open connection opens it anew, once: the server may allow more now.
+        const opened = () =>
+            page.evaluate(
+                async at =>
+                    (await import('/store.js')).connections
+                        .get(at)
+                        .wire.rows.filter(it => it.method === 'initialize' && it.answer).length,
+                at
+            );
+        const before = await opened();
+        await go(`#/${at}/login`);
+        await page.getByLabel('Further scopes').fill('notes:write');
+        await page.getByRole('button', { name: 'Log in' }).click();
+        const again = page.getByRole('link', { name: 'Open the login page' });
+        await again.waitFor();
+        const [tab] = await Promise.all([context.waitForEvent('page'), again.click()]);
+        await until(page, 'it is opened anew', async () => (await opened()) > before);
+        await tab.close();
+        await go(`#/${at}`);
+        await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
+        await call(at, 'whoami');
+        await outcome().getByText('ada').first().waitFor();
         await go(`#/${at}/login`);
         await page.getByRole('button', { name: 'Log out' }).click();
         await page.locator('.tag', { hasText: /^logged in$/ }).waitFor({ state: 'detached' });
     });
-    for (const child of [server, everything]) child.kill();
+    await check('login', 'a client that was registered by hand registers nothing', async () => {
+        await page.getByText('A client that was registered by hand').click();
+        await page.getByLabel('Client id').fill('by-hand');
+        await page.getByLabel('Client secret').fill('hush');
+        await page.getByRole('button', { name: 'Log in' }).click();
+        const link = page.getByRole('link', { name: 'Open the login page' });
+        await link.waitFor();
+        await page.locator('td', { hasText: /^by-hand$/ }).waitFor();
+        const [tab] = await Promise.all([context.waitForEvent('page'), link.click()]);
+        await page.locator('.tag', { hasText: /^logged in$/ }).waitFor();
+        await tab.close();
+        const steps = await page.locator('main details summary').allTextContents();
+        assert.ok(!steps.some(it => it.includes('/register')), `${steps}`);
+        assert.ok(!(await page.locator('main').textContent()).includes('hush'), 'the secret is in the page');
+    });
+    for (const child of [server, everything, ofPython]) child.kill();
     guarded.stop();
 }

@@ -36,5 +36,5 @@ fn walk() -> Result<Walked, String> {
     cargo::build("--bin auth-walk")?;
     let mut walk = Command::new("target/debug/auth-walk");
     walk.arg(node).arg("target/auth/server.mjs");
-    Ok(walk::walk(walk))
+    Ok(walk::walk(&walk))
 }

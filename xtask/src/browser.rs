@@ -6,6 +6,7 @@
 //! `docs/inspector`. The browser is Debian's.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cargo;
@@ -24,7 +25,7 @@ const HOST: Environment = Environment {
     language: Language::Node(20),
 };
 
-const PLACE: &str = "target/browser";
+pub(crate) const PLACE: &str = "target/browser";
 
 /// The program that [`BROWSER`](crate::steps::BROWSER) needs.
 pub(crate) const PROGRAM: &str = "chromium";
@@ -42,9 +43,27 @@ const FASTMCP: Environment = Environment {
 const BUILDS: &str = "--bin counter-server --bin bowline --example everything";
 
 /// The pictures that the documentation shows, in light and dark.
-const SHOWN: [&str; 12] = [
-    "tools", "messages", "question", "failure", "connect", "check", "app", "sessions", "tasks",
-    "skills", "login", "calls",
+const SHOWN: [&str; 20] = [
+    "overview",
+    "tools",
+    "resources",
+    "templates",
+    "prompts",
+    "messages",
+    "figures",
+    "logs",
+    "palette",
+    "question",
+    "failure",
+    "connect",
+    "check",
+    "app",
+    "sessions",
+    "tasks",
+    "skills",
+    "login",
+    "calls",
+    "rules",
 ];
 
 /// Installs the host, builds the servers, and clicks.
@@ -58,7 +77,8 @@ pub(crate) fn step(_: &Options) -> Outcome {
     Outcome { passed, failed, note, output, table: walk::table(&walks) }
 }
 
-fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
+/// Copies the scripts and installs their packages; returns the program that runs them.
+pub(crate) fn install() -> Result<PathBuf, String> {
     HOST.copy(HOST.inputs)?;
     HOST.copy(&[
         "app.mjs",
@@ -70,9 +90,14 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
         "unit.mjs",
         "protected.mjs",
         "hostile.mjs",
+        "figures.mjs",
         "tsconfig.json",
     ])?;
-    let node = HOST.install()?;
+    HOST.install()
+}
+
+fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
+    let node = install()?;
     let requirements = "target/requirements.txt";
     fs::copy("interop/servers/python/requirements.txt", requirements)
         .map_err(|error| format!("{requirements}: {error}"))?;
@@ -84,7 +109,7 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
         Server::start("target/debug/counter-server", &["--http", "127.0.0.1:{port}"], PLACE)?;
     let mut walk = Command::new(&node);
     walk.args([&format!("{PLACE}/app.mjs"), PROGRAM, &server.url("/mcp"), &pictures]);
-    let counter = walk::walk(walk);
+    let counter = walk::walk(&walk);
     server.stop()?;
     let mut walk = Command::new(&node);
     walk.args([&format!("{PLACE}/inspector.mjs"), PROGRAM]);
@@ -93,10 +118,10 @@ fn walk() -> Result<Vec<(&'static str, Walked)>, String> {
     }
     walk.arg(absolute(&python.to_string_lossy())?);
     walk.arg(absolute("interop/servers/python/server.py")?).arg(&pictures);
-    let inspector = walk::walk(walk);
+    let inspector = walk::walk(&walk);
     let mut units = Command::new(&node);
     units.args([&format!("{PLACE}/unit.mjs"), &copy_page()?]);
-    let units = walk::walk(units);
+    let units = walk::walk(&units);
     if std::env::var_os("UPDATE").is_some() {
         keep(&pictures)?;
     }
@@ -136,6 +161,6 @@ fn keep(pictures: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn absolute(path: &str) -> Result<std::path::PathBuf, String> {
+fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }

@@ -154,7 +154,7 @@ fn walk_one((peer, program): &Installed, transport: &str, arguments: &[&str]) ->
         Ok(program) => {
             let mut walk = Command::new(program);
             walk.arg(Path::new(PLACE).join(peer.script)).args(arguments);
-            walk::walk(walk)
+            walk::walk(&walk)
         }
         Err(why) => Walked::not_at_all(why.clone()),
     };

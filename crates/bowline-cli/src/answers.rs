@@ -114,6 +114,17 @@ impl Answers {
         Ok(self)
     }
 
+    /// Reads rules that answer what they fit, and nothing else.
+    pub(crate) fn of_rules(text: &str) -> Result<Self, Failure> {
+        let script = serde_json::from_str::<Script>(text);
+        let script = script.map_err(|error| Failure::usage(format!("the rules: {error}")))?;
+        if !script.roots.is_empty() {
+            let help = "the overview of a connection offers roots";
+            return Err(Failure::usage("the rules: roots are not answers").with_remedy(help));
+        }
+        Ok(Self { script: Arc::new(script), ..Self::default() })
+    }
+
     /// Lets a client answer. It does not offer what there are no answers for.
     pub(crate) fn add_to(&self, builder: ClientBuilder, screen: &Arc<Screen>) -> ClientBuilder {
         let offered = Offered {

@@ -48,7 +48,13 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) async fn run(self, root: &OutputArgs) -> Result<(), Failure> {
-        let screen = Screen::new(&self.target.options.output.clone().or(root));
+        let output = self.target.options.output.clone().or(root);
+        if output.record.is_some() {
+            // Each connection, check and examination would write over the last one.
+            let what = "bowline inspect does not take --record";
+            return Err(Failure::usage(what).with_remedy("Messages on the page saves a session"));
+        }
+        let screen = Screen::new(&output);
         let feed = Feed::default();
         let site = Site::bind(self.port, self.app_port, feed.clone()).await;
         let failed = |error| Failure::new(Code::Usage, format!("cannot listen: {error}"));
@@ -70,7 +76,7 @@ impl Inspect {
         let local = LocalSet::new();
         let serving = async {
             if is_given {
-                desk.connect(Place::Given { given: true }, None);
+                desk.connect(Place::Given { given: true }.into());
             }
             let acting = desk.clone();
             tokio::select! {

@@ -40,6 +40,8 @@ const ASSETS: &[Asset] = &[
     file!("connect.js", SCRIPT),
     file!("catalog.js", SCRIPT),
     file!("call.js", SCRIPT),
+    file!("ask.js", SCRIPT),
+    file!("copies.js", SCRIPT),
     file!("question.js", SCRIPT),
     file!("session.js", SCRIPT),
     file!("wire.js", SCRIPT),
@@ -48,6 +50,7 @@ const ASSETS: &[Asset] = &[
     file!("task.js", SCRIPT),
     file!("skill.js", SCRIPT),
     file!("recorded.js", SCRIPT),
+    file!("rules.js", SCRIPT),
     file!("app.js", SCRIPT),
     file!("palette.js", SCRIPT),
 ];

@@ -85,11 +85,8 @@ impl Feed {
         state.last += 1;
         let number = state.last;
         match keep {
-            Keep::As(name) => state.keep(number, name, text.into()),
-            Keep::Result(name) => {
-                state.results.insert(number);
-                state.keep(number, name, text.into());
-            }
+            Keep::As(name) => state.keep(number, name, text.into(), false),
+            Keep::Result(name) => state.keep(number, name, text.into(), true),
             Keep::Recent => state.push(number, text.into()),
         }
         drop(state);
@@ -108,8 +105,9 @@ impl Feed {
         self.publish(Keep::Recent, &json!({ "event": "forgotten", "prefix": prefix }));
     }
 
-    /// What happened after an event, as lines of JSON, and the number of the last one. Waits while
-    /// there is nothing. Returns about `most` bytes, so that a page can start before all is read.
+    /// What happened after an event, as lines of JSON, the last of which says where they end; and
+    /// the number of the last event. Waits while there is nothing. Returns about `most` bytes, so
+    /// that a page can start before all is read.
     pub async fn after(&self, number: u64, most: usize) -> (String, u64) {
         loop {
             let changed = self.shared.changed.notified();
@@ -140,8 +138,16 @@ impl State {
         }
     }
 
-    fn keep(&mut self, number: u64, name: &str, text: Arc<str>) {
+    fn keep(&mut self, number: u64, name: &str, text: Arc<str>, is_result: bool) {
         self.forget(name);
+        if text.len() > self.limits.kept_bytes {
+            // Nothing that could go would make room for it.
+            self.dropped = number;
+            return;
+        }
+        if is_result {
+            self.results.insert(number);
+        }
         self.kept_bytes += text.len();
         self.names.insert(name.to_owned(), number);
         self.kept.insert(number, (name.to_owned(), text));
@@ -188,7 +194,15 @@ impl State {
             }
             last = next;
         }
-        (last > after).then_some((lines, last))
+        if last == after && self.dropped <= after {
+            return None;
+        }
+        let is_current = recent.peek().is_none() && kept.peek().is_none();
+        let last = if is_current { self.last } else { last };
+        lines +=
+            &json!({ "event": "position", "after": last, "isCurrent": is_current }).to_string();
+        lines.push('\n');
+        Some((lines, last))
     }
 }
 
@@ -207,7 +221,11 @@ mod tests {
             let text = value["text"].as_str().or_else(|| value["event"].as_str());
             text.unwrap_or_default().to_owned()
         };
-        (lines.lines().map(text).collect(), last)
+        let (position, events) =
+            lines.trim_end().rsplit_once('\n').map_or((&*lines, ""), |(a, b)| (b, a));
+        let expected = json!({ "event": "position", "after": last, "isCurrent": true });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(position).unwrap(), expected);
+        (events.lines().map(text).collect(), last)
     }
 
     #[tokio::test]
@@ -265,6 +283,21 @@ mod tests {
             feed.publish(Keep::Recent, &said(&number.to_string()));
         }
         let (lines, last) = feed.after(0, 1).await;
-        assert_eq!((lines.lines().count(), last), (1, 1));
+        assert_eq!((lines.lines().count(), last), (2, 1));
+        assert!(lines.contains("\"isCurrent\":false"), "{lines}");
+        assert_eq!(texts(&feed, 1).await.1, 10);
+    }
+
+    #[tokio::test]
+    async fn what_is_larger_than_everything_leaves_the_rest() {
+        let feed = Feed::new(FeedLimits { kept_bytes: 200, ..FeedLimits::default() });
+        feed.publish(Keep::As("state"), &said("state"));
+        for keep in [Keep::As("list"), Keep::Result("call")] {
+            feed.publish(keep, &said(&"x".repeat(300)));
+        }
+        assert_eq!(texts(&feed, 0).await.0, ["dropped", "state"]);
+        assert_eq!(texts(&feed, 1).await, (vec!["dropped".to_owned()], 3));
+        feed.publish(Keep::Result("next"), &said("next"));
+        assert_eq!(texts(&feed, 3).await.0, ["next"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use bowline_proto::http::{Access, Fields, SEC_FETCH_SITE};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 
 /// Why a request is rejected: a status, and a sentence for the person at the keyboard.
 pub(crate) type Denied = (StatusCode, String);
@@ -32,6 +32,13 @@ impl Gate {
     pub(crate) fn check(&self, head: &Parts) -> Result<(), Denied> {
         let authority = head.uri.authority().map(http::uri::Authority::as_str);
         let denied = |why: String| (StatusCode::FORBIDDEN, why);
+        if follows_link(head) {
+            let host = text(&head.headers, header::HOST.as_str()).or(authority);
+            let own = self.origin.strip_prefix("http://");
+            if head.headers.get_all(header::HOST).iter().count() == 1 && host == own {
+                return Ok(());
+            }
+        }
         self.access
             .check(authority, &Fields::read(&head.headers))
             .map_err(|why| denied(why.to_string()))?;
@@ -41,6 +48,18 @@ impl Gate {
             Some(site) => Err(denied(format!("requests from another page ({site}) are rejected"))),
         }
     }
+}
+
+/// Whether a person follows a link of another page to the page itself: the one request that other
+/// pages may cause. It shows them nothing, and the page does nothing on its own.
+fn follows_link(head: &Parts) -> bool {
+    let says = |name: &str| text(&head.headers, name);
+    head.method == Method::GET
+        && head.uri == "/"
+        && matches!(says(SEC_FETCH_SITE.as_str()), Some("cross-site" | "same-site"))
+        && says("sec-fetch-mode") == Some("navigate")
+        && says("sec-fetch-dest") == Some("document")
+        && !head.headers.contains_key(header::ORIGIN)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

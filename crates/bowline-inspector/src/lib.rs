@@ -36,5 +36,5 @@ mod site;
 pub use app::{Apps, LARGEST_APP, MOST_APPS, Served};
 pub use asset::{Asset, assets};
 pub use feed::{Feed, FeedLimits, Keep};
-pub use protocol::{Action, Form, Load, Place, Problem, Side};
+pub use protocol::{Action, Form, Load, Login, Place, Problem, Side};
 pub use site::{LARGEST_REQUEST, Site};

@@ -25,6 +25,11 @@ pub enum Action {
         #[serde(default)]
         revision: Option<String>,
     },
+    /// Open another connection to the server of a connection, in the same way.
+    ConnectAgain {
+        /// The number of the connection, open or failed.
+        connection: u64,
+    },
     /// Close a connection and forget it.
     Close {
         /// Its number.
@@ -91,6 +96,11 @@ pub enum Action {
         #[serde(default)]
         error: Option<String>,
     },
+    /// Answer questions of servers by rules from now on.
+    Rules {
+        /// The rules, as `docs/answers.md` describes them; empty for none.
+        text: String,
+    },
     /// Run `bowline check` on the server of a connection.
     Check {
         /// The number of the connection.
@@ -111,13 +121,7 @@ pub enum Action {
         path: String,
     },
     /// Log in to the server of a connection; `cancel` with the call `login/NUMBER` ends it.
-    Login {
-        /// The number of the connection.
-        connection: u64,
-        /// Scopes to request, besides those that the server asks for.
-        #[serde(default)]
-        scopes: Vec<String>,
-    },
+    Login(Login),
     /// Delete the tokens for the server of a connection.
     Logout {
         /// The number of the connection.
@@ -233,6 +237,23 @@ pub struct Load {
     /// How many begin in a second, at most.
     #[serde(default)]
     pub per_second: Option<f64>,
+}
+
+/// A login.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Login {
+    /// The number of the connection.
+    pub connection: u64,
+    /// Scopes to request, besides those that the server asks for.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// The id of a client that was registered by hand; without one, the client registers itself.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// The secret of that client, if it has one.
+    #[serde(default)]
+    pub client_secret: Option<String>,
 }
 
 /// Where a server is.

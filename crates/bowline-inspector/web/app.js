@@ -1,6 +1,8 @@
 // @ts-check
 /** The host of apps: each in a frame of another origin, and the `ui/*` dialect between the two. */
-import { download, fill, h, safeLink } from './dom.js';
+import { ask } from './ask.js';
+import { bytesOf } from './content.js';
+import { download, fill, h, safeLink, textOf } from './dom.js';
 import { act, said } from './program.js';
 import { calls, listen, program } from './store.js';
 
@@ -17,34 +19,27 @@ const MODES = ['inline', 'fullscreen'];
 const HIGHEST = 4000;
 /** An app that changes its size more often than this in a second chases its own tail. */
 const MOST_SIZES = 30;
-/** How long an app may take to say that it is there, and to let go. */
+/** How long an app may take to say that it is there, to let go, and to keep its person from another view. */
 const PATIENCE_MS = 5000;
-const TEARDOWN_MS = 1000;
+const TEARDOWN_MS = 5000;
+const LEAVE_MS = 1000;
 const MOST_NOTES = 100;
-let next = 0;
-/** @param {unknown} it */
-const wordsOf = it => (typeof it === 'string' ? it : JSON.stringify(it));
+/** The apps that are shown. @type {Set<Host>} */
+const hosts = new Set();
+
+/** Tells the apps that are shown that their view ends, and waits a little until they agree. */
+export async function leave() {
+    const all = [...hosts].filter(it => it.frame.isConnected);
+    const answered = Promise.all(all.map(it => it.tearDown('the person went to another view')));
+    if (all.length) await Promise.race([answered, new Promise(resolve => setTimeout(resolve, LEAVE_MS))]);
+    for (const it of hosts) it.end();
+}
 
 /**
  * Calls a method of the server for an app. @param {Connection} connection @param {string} method
  * @param {unknown} params
  */
-function relay(connection, method, params) {
-    const name = `app-${Date.now().toString(36)}-${++next}`;
-    return new Promise((resolve, reject) => {
-        const stop = listen(() => {
-            const call = calls.get(name);
-            if (!call || call.state === 'running') return;
-            stop();
-            if (call.state === 'done') resolve(JSON.parse(call.result ?? 'null'));
-            else reject(new Error(call.problem?.what ?? call.state));
-        });
-        act('call', { connection: connection.number, call: name, method, params }).catch(error => {
-            stop();
-            reject(error);
-        });
-    });
-}
+const relay = async (connection, method, params) => JSON.parse(await ask(connection.number, method, params));
 
 /** An app in its frame, and what passes between the two. */
 class Host {
@@ -77,6 +72,9 @@ class Host {
         this.fold = h('details.card', { hidden: true }, h('summary', null, 'Findings'), this.findings);
         for (const it of served.findings) this.find(it);
         this.isReady = false;
+        this.hasEnded = false;
+        /** @type {(() => void) | undefined} */
+        this.stop = undefined;
         this.mode = 'inline';
         this.sizes = /** @type {number[]} */ ([]);
         this.requests = /** @type {Map<number, () => void>} */ (new Map());
@@ -92,6 +90,7 @@ class Host {
         );
         this.hears = (/** @type {MessageEvent} */ event) => this.hear(event);
         window.addEventListener('message', this.hears);
+        hosts.add(this);
         this.looks = new MutationObserver(() => this.changed({ theme: this.theme() }));
         this.looks.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
         this.measures = new ResizeObserver(() => this.changed({ containerDimensions: this.size() }));
@@ -178,15 +177,28 @@ class Host {
         this.changed({ displayMode: this.mode, containerDimensions: this.size() });
     }
 
+    /** Lets the app finish. @param {string} reason */
+    async tearDown(reason) {
+        if (this.isReady && !(await this.ask('ui/resource-teardown', { reason })))
+            this.note('ui/resource-teardown was not answered');
+    }
+
     /** Lets the app finish, and removes it. */
     async close() {
-        if (this.isReady && !(await this.ask('ui/resource-teardown', { reason: 'the person closed the app' })))
-            this.note('ui/resource-teardown was not answered');
+        await this.tearDown('the person closed the app');
         this.end();
         fill(this.element, h('p.soft', null, 'The app is closed.'), this.fold, this.log);
     }
 
+    /** Shows something that waits for the person, unless too much does. @param {HTMLElement} box */
+    present(box) {
+        if (this.said.childElementCount >= MOST_NOTES) throw new Error(`more than ${MOST_NOTES} cards wait`);
+        this.said.append(box);
+    }
+
     end() {
+        hosts.delete(this);
+        this.stop?.();
         window.removeEventListener('message', this.hears);
         this.looks.disconnect();
         this.measures.disconnect();
@@ -218,7 +230,8 @@ class Host {
         if (method === 'ui/notifications/initialized') this.begin();
         else if (method === 'ui/notifications/size-changed') this.resize(Number(params.height));
         else if (method === 'ui/notifications/request-teardown') this.close();
-        else if (method === 'notifications/message') this.note(`${params.level ?? 'log'}: ${wordsOf(params.data)}`);
+        else if (method === 'notifications/message')
+            this.note(`${textOf(params.level ?? 'log')}: ${textOf(params.data)}`);
         else this.note(method);
     }
 
@@ -232,11 +245,28 @@ class Host {
             // Shown in the form.
         }
         this.tell('ui/notifications/tool-input', { arguments: args });
-        if (this.call.state === 'done') this.tell('ui/notifications/tool-result', JSON.parse(this.call.result ?? '{}'));
-        else
-            this.tell('ui/notifications/tool-cancelled', {
-                reason: this.call.problem?.what ?? 'the person cancelled the call'
-            });
+        this.follow();
+        const seen = { ...this.connection.lists };
+        this.stop = listen(() => {
+            this.follow();
+            for (const list of ['tools', 'resources', 'prompts']) {
+                if (seen[list] === this.connection.lists[list]) continue;
+                seen[list] = this.connection.lists[list];
+                this.tell(`notifications/${list}/list_changed`, {});
+            }
+        });
+    }
+
+    /** Tells the app how its call has ended, once. */
+    follow() {
+        const call = calls.get(this.call.call) ?? this.call;
+        if (this.hasEnded || call.state === 'running') return;
+        this.hasEnded = true;
+        if (call.state === 'done') this.tell('ui/notifications/tool-result', JSON.parse(call.result ?? '{}'));
+        else {
+            const reason = call.problem?.what ?? 'the person cancelled the call';
+            this.tell('ui/notifications/tool-cancelled', { reason });
+        }
     }
 
     /** @param {number} height */
@@ -279,11 +309,9 @@ class Host {
             case 'ui/message': {
                 const words = [params.content]
                     .flat()
-                    .map(it => it?.text ?? JSON.stringify(it))
+                    .map(it => textOf(it?.text ?? it))
                     .join(' ');
-                this.said.append(
-                    h('div.card', null, h('b', null, 'The app says to the model: '), words.slice(0, 10_000))
-                );
+                this.present(h('div.card', null, h('b', null, 'The app says to the model: '), words.slice(0, 10_000)));
                 return {};
             }
             case 'ui/update-model-context':
@@ -306,8 +334,8 @@ class Host {
         const hostCapabilities = {
             openLinks: {},
             downloadFile: {},
-            serverTools: {},
-            serverResources: {},
+            serverTools: { listChanged: true },
+            serverResources: { listChanged: true },
             logging: {},
             updateModelContext: { text: {} },
             message: { text: {} },
@@ -343,7 +371,7 @@ class Host {
             h('a.button', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, 'Open'),
             h('button.button', { type: 'button', onclick: () => box.remove() }, 'Do not')
         );
-        this.said.append(box);
+        this.present(box);
         return {};
     }
 
@@ -355,12 +383,10 @@ class Host {
             .filter(it => typeof (it?.text ?? it?.blob) === 'string');
         if (!files.length) throw new Error('no file that this host can save');
         for (const it of files.slice(0, 20)) {
-            const name =
-                String(it.uri ?? 'file')
-                    .split('/')
-                    .pop() || 'file';
-            const text = it.text ?? Uint8Array.from(atob(it.blob), letter => letter.charCodeAt(0));
-            this.said.append(
+            const name = textOf(it.uri).split('/').pop() || 'file';
+            const text = it.text ?? bytesOf(it.blob);
+            if (text === null) throw new Error(`${name} is not base64`);
+            this.present(
                 h(
                     'div.card.row',
                     null,

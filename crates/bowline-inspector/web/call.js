@@ -2,8 +2,9 @@
 /** A call: its form, its progress, its result; again, changed, named, copied. */
 import { copy, fill, h, keyed, time, toast } from './dom.js';
 import { form } from './form.js';
-import { member, textMember } from './json.js';
-import { act, said } from './program.js';
+import { copies } from './copies.js';
+import { textMember } from './json.js';
+import { act, attempt, said } from './program.js';
 import { calls, listen, progress } from './store.js';
 import { result } from './content.js';
 import { messagesOf } from './wire.js';
@@ -15,7 +16,7 @@ import { messagesOf } from './wire.js';
  * @typedef {{connection: Connection, key: string, method: string, schema: unknown, label: string, subject: string,
  *   params: (args: string) => string, initial?: Draft,
  *   completeFor?: (name: string) => ((value: string) => Promise<string[]>) | undefined,
- *   done?: (call: Call) => HTMLElement, begun?: (params: string) => void}} PanelOptions
+ *   beside?: (call: Call) => HTMLElement, before?: () => Promise<void>, begun?: (params: string) => void}} PanelOptions
  */
 
 let count = 0;
@@ -51,70 +52,6 @@ function keep(key, draft) {
 export const subjectOf = params =>
     textMember(params, 'name') ?? textMember(params, 'uri') ?? textMember(params, 'taskId') ?? '';
 
-/** @param {string} text for a shell */
-const quoted = text => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`);
-
-/** @param {Connection} connection */
-function words(connection) {
-    const { place, about } = connection;
-    const isUrl = /^https?:/.test(about);
-    const headers = Object.keys(place?.headers ?? {})
-        .map(name => ` --header ${quoted(`${name}: …`)}`)
-        .join('');
-    if (isUrl) return { before: `${quoted(place?.url ?? about)}${headers}`, after: '' };
-    if (place?.command)
-        return { before: '', after: ` -- ${[place.command, ...(place.args ?? [])].map(quoted).join(' ')}` };
-    return place?.name ? { before: quoted(place.name), after: '' } : { before: '', after: ` -- ${about}` };
-}
-
-/** @param {Connection} connection @param {string} method @param {string} params @param {string} url */
-function curl(connection, method, params, url) {
-    const revision = connection.info?.protocolVersion ?? '2026-07-28';
-    const isModern = connection.info?.era === 'modern';
-    const fields = [
-        'content-type: application/json',
-        'accept: application/json, text/event-stream',
-        `mcp-protocol-version: ${revision}`
-    ];
-    const subject = textMember(params, 'name') ?? textMember(params, 'uri');
-    if (isModern) fields.push(`mcp-method: ${method}`, ...(subject ? [`mcp-name: ${subject}`] : []));
-    // Secrets are not in the page: what has to be filled in is marked.
-    else fields.push('mcp-session-id: SESSION');
-    for (const name of Object.keys(connection.place?.headers ?? {})) fields.push(`${name}: VALUE`);
-    if (connection.login?.isLoggedIn) fields.push('authorization: Bearer TOKEN');
-    const meta = JSON.stringify({
-        'io.modelcontextprotocol/protocolVersion': revision,
-        'io.modelcontextprotocol/clientInfo': { name: 'curl', version: '1' },
-        'io.modelcontextprotocol/clientCapabilities': {}
-    });
-    const rest = params.trim().slice(1);
-    const whole = isModern ? `{"_meta":${meta}${rest.trim() === '}' ? '' : ','}${rest}` : params;
-    const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${whole}}`;
-    return `curl ${quoted(url)} ${fields.map(it => `-H ${quoted(it)}`).join(' ')} -d ${quoted(body)}`;
-}
-
-/**
- * The same call elsewhere. @param {Connection} connection @param {string} method @param {string} params
- * @returns {Record<string, string>}
- */
-function copies(connection, method, params) {
-    const { before, after } = words(connection);
-    const url = /^https?:/.test(connection.about) ? (connection.place?.url ?? connection.about) : null;
-    const name = textMember(params, 'name');
-    const args = member(params, 'arguments') ?? '{}';
-    const isTool = method === 'tools/call';
-    const target = before ? `${before} ` : '';
-    const command = isTool
-        ? `bowline call ${target}${quoted(name ?? '')} --json ${quoted(args)}${after}`
-        : `bowline raw ${target}${method} ${quoted(params)}${after}`;
-    const call = isTool
-        ? `call_tool(${JSON.stringify(name)}, serde_json::json!(${args}))`
-        : `call_json(${JSON.stringify(method)}, serde_json::json!(${params}))`;
-    const client = `let client = bowline::Client::connect(${JSON.stringify(url ?? 'URL')}).await?;`;
-    const rust = `${client}\nlet result = client.${call}.await?;`;
-    return { command, rust, ...(url ? { curl: curl(connection, method, params, url) } : {}) };
-}
-
 /** The panel of a call. @param {PanelOptions} options */
 export function callPanel(options) {
     const { connection, method } = options;
@@ -139,6 +76,7 @@ export function callPanel(options) {
             told.textContent = 'The draft is not JSON; it cannot be sent as a message.';
             return;
         }
+        await options.before?.();
         current = callName();
         const params = options.params(edit.text());
         try {
@@ -161,7 +99,7 @@ export function callPanel(options) {
         },
         h('option', { value: '' }, 'Copy as…'),
         h('option', { value: 'command' }, 'bowline command'),
-        /^https?:/.test(connection.about) ? h('option', { value: 'curl' }, 'curl') : null,
+        connection.place?.url ? h('option', { value: 'curl' }, 'curl') : null,
         h('option', { value: 'rust' }, 'Rust')
     );
     const named = namedCalls(
@@ -173,6 +111,8 @@ export function callPanel(options) {
         }
     );
     const main = h('button.button.main', { type: 'submit' }, options.label);
+    const beside = h('div.column');
+    let attended = '';
     let shown = '';
     function show() {
         const call = calls.get(current);
@@ -181,10 +121,13 @@ export function callPanel(options) {
         const state = `${current} ${call.state} ${at?.progress} ${at?.message}`;
         if (state === shown) return;
         shown = state;
-        fill(outcome, outcomeOf(call, at, options.done));
+        fill(outcome, outcomeOf(call, at));
+        // What stands beside a call is there from its beginning to its end, and longer.
+        if (options.beside && attended !== current) fill(beside, options.beside(call));
+        attended = current;
     }
     const stop = listen(kinds => {
-        if (!element.isConnected && shown) return stop();
+        if (!element.isConnected) return stop();
         if (kinds.has('call') || kinds.has('progress')) show();
     });
     const element = h(
@@ -198,7 +141,8 @@ export function callPanel(options) {
         place,
         h('div.row', null, main, menu, named, h('span.soft.small.hide-small', null, 'Ctrl+Enter')),
         told,
-        outcome
+        outcome,
+        beside
     );
     element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
@@ -275,11 +219,8 @@ function namedCalls(key, now, use) {
     return h('span.row', null, menu, input);
 }
 
-/**
- * @param {Call} call @param {import('./store.js').Progress | undefined} at
- * @param {((call: Call) => HTMLElement) | undefined} done
- */
-export function outcomeOf(call, at, done) {
+/** @param {Call} call @param {import('./store.js').Progress | undefined} at */
+export function outcomeOf(call, at) {
     if (call.state === 'running') {
         const bar = h('progress', { 'aria-label': 'progress' });
         if (at?.total) {
@@ -291,7 +232,7 @@ export function outcomeOf(call, at, done) {
             : 'waiting for the server';
         const cancel = h(
             'button.button.small',
-            { type: 'button', onclick: () => act('cancel', { call: call.call }) },
+            { type: 'button', onclick: attempt(() => act('cancel', { call: call.call })) },
             'Cancel'
         );
         return h(
@@ -316,8 +257,12 @@ export function outcomeOf(call, at, done) {
             'div.card.column',
             null,
             head(call.isError ? 'bad' : 'good', 'answered'),
-            result(call.result ?? 'null', call.method),
-            done?.(call)
+            call.mismatch === undefined
+                ? null
+                : call.mismatch === null
+                  ? h('p.soft.small', null, 'The structured content is what the output schema promises.')
+                  : h('p', null, h('span.tag.bad', null, 'not what the output schema promises'), ' ', call.mismatch),
+            result(call.result ?? 'null', call.method, call.connection)
         );
     if (call.state === 'cancelled') return h('div.card', null, head('warn', 'cancelled'));
     return h(
@@ -368,7 +313,7 @@ export function historyView(main, connection, again) {
                     h('button.button.small', { type: 'button', onclick: () => repeat(call) }, 'Repeat'),
                     h('button.button.small', { type: 'button', onclick: () => again(call) }, 'Edit and repeat')
                 ),
-                outcomeOf(call, at, undefined)
+                outcomeOf(call, at)
             );
         if (/** @type {HTMLDetailsElement} */ (element).open) show();
         element.ontoggle = () => {

@@ -1,15 +1,16 @@
 // @ts-check
 /** Lists of what a server has, and one thing of them in full. */
-import { fill, h, link, virtual } from './dom.js';
+import { fill, h, link, textOf, virtual } from './dom.js';
 import { pretty, write } from './json.js';
 import { markdown } from './markdown.js';
-import { act } from './program.js';
+import { act, attempt, said } from './program.js';
 import { listen } from './store.js';
 import { callPanel, subjectOf } from './call.js';
-import { showApp, uriOf } from './app.js';
+import { leave, showApp, uriOf } from './app.js';
 import { skillDetail, skillName } from './skill.js';
 
-/** @typedef {import('./store.js').Connection} Connection @typedef {import('./form.js').Draft} Draft */
+/** @typedef {import('./store.js').Connection} Connection @typedef {import('./store.js').Call} Call */
+/** @typedef {import('./form.js').Draft} Draft */
 /**
  * A kind of things: those of a list of its own, or some of those `from` another.
  * @typedef {{name: (item: any) => string, word: string, from?: string, isOne?: (item: any) => boolean,
@@ -79,7 +80,7 @@ export function catalog(main, connection, list, selected, initial) {
                     h(
                         'small.cut',
                         null,
-                        String(item.description ?? item.frontmatter?.description ?? name).slice(0, 300)
+                        textOf(item.description ?? item.frontmatter?.description ?? name).slice(0, 300)
                     )
                 )
             );
@@ -105,7 +106,7 @@ export function catalog(main, connection, list, selected, initial) {
         generation++;
         all = (itemsOf(connection, list) ?? []).map((/** @type {any} */ item) => ({
             item,
-            text: `${kind.name(item)} ${item.name ?? ''} ${item.title ?? ''} ${item.description ?? ''}`.toLowerCase()
+            text: [kind.name(item), item.name, item.title, item.description].map(textOf).join(' ').toLowerCase()
         }));
         empty.textContent =
             known?.problem ??
@@ -120,14 +121,23 @@ export function catalog(main, connection, list, selected, initial) {
         filter();
         show();
     }
-    const refetch = () => act('refresh', { connection: connection.number, list: kind.from ?? list });
+    const refetch = attempt(() => act('refresh', { connection: connection.number, list: kind.from ?? list }));
+    /** Whatever a server sends can be looked at. @param {any} item */
+    const detailOf = item => {
+        try {
+            return kind.detail(connection, item, initial);
+        } catch (error) {
+            const what = h('p', { role: 'alert' }, `This is not a ${kind.word} that can be shown: ${said(error)}`);
+            return h('div.column', null, h('h1', null, selected), what, pretty(write(item)));
+        }
+    };
     let shown = '';
     function show() {
         const item = all.find(it => kind.name(it.item) === selected)?.item;
         const state = item ? JSON.stringify(item) : selected === null ? 'none' : 'gone';
         if (state === shown) return;
         shown = state;
-        if (item) fill(detail, kind.detail(connection, item, initial));
+        if (item) fill(detail, detailOf(item));
         else
             fill(
                 detail,
@@ -175,7 +185,7 @@ const heading = (item, name, tags = []) =>
         null,
         h('div.row', null, h('h1', null, item.title ?? item.annotations?.title ?? name), tags),
         item.title || item.annotations?.title ? h('p.mono.soft', null, name) : null,
-        item.description ? markdown(String(item.description)) : null
+        item.description ? markdown(textOf(item.description)) : null
     );
 /** @param {string} label @param {any} value */
 const folded = (label, value) =>
@@ -218,7 +228,7 @@ function tool(connection, item, initial) {
         label: 'Call',
         initial,
         params: args => `{"name":${JSON.stringify(item.name)},"arguments":${args}${task()}}`,
-        done: uriOf(item) ? call => showApp(connection, item, call) : undefined
+        ...(uriOf(item) ? { before: leave, beside: (/** @type {Call} */ call) => showApp(connection, item, call) } : {})
     });
     return h(
         'div.column',

@@ -2,7 +2,7 @@
 /** The checks, and a small load test. */
 import { fill, h } from './dom.js';
 import { pretty } from './json.js';
-import { act, said } from './program.js';
+import { act, attempt, said } from './program.js';
 import { calls, listen } from './store.js';
 import { callName, subjectOf } from './call.js';
 
@@ -199,7 +199,7 @@ function loadPart(connection) {
     const begin = h('button.button.main', { type: 'button', onclick: start }, 'Start');
     const stop = h(
         'button.button',
-        { type: 'button', hidden: true, onclick: () => act('cancel', { call: connection.load.call }) },
+        { type: 'button', hidden: true, onclick: attempt(() => act('cancel', { call: connection.load.call })) },
         'Stop'
     );
     const draw = () => {

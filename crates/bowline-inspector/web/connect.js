@@ -2,7 +2,7 @@
 /** Where to connect to: an address, a command, a configured name, a pasted configuration; and how it went. */
 import { fill, h, time } from './dom.js';
 import { markdown } from './markdown.js';
-import { act, said } from './program.js';
+import { act, attempt, said } from './program.js';
 
 /** Splits a command as a shell would, without running one. @param {string} text */
 export function splitWords(text) {
@@ -130,9 +130,9 @@ export function connectView(main, query) {
                     offer(
                         'Tap',
                         it.path,
-                        async () => {
+                        attempt(async () => {
                             location.hash = `#/${(await act('watchTap', { path: it.path })).connection}/wire`;
-                        },
+                        }),
                         'Watch',
                         h('span.tag.accent', null, 'live')
                     )
@@ -289,11 +289,11 @@ export function overview(main, connection) {
         'button.button',
         {
             type: 'button',
-            onclick: async () => {
-                const it = await act('connect', { place: connection.place });
+            onclick: attempt(async () => {
+                const it = await act('connectAgain', { connection: connection.number });
                 await act('close', { connection: connection.number });
                 location.hash = `#/${it.connection}`;
-            }
+            })
         },
         'Connect again'
     );
@@ -301,10 +301,10 @@ export function overview(main, connection) {
         'button.button',
         {
             type: 'button',
-            onclick: async () => {
+            onclick: attempt(async () => {
                 await act('close', { connection: connection.number });
                 location.hash = '#/';
-            }
+            })
         },
         'Disconnect'
     );
@@ -374,7 +374,7 @@ export function overview(main, connection) {
                       null,
                       h(
                           'button.button',
-                          { type: 'button', onclick: () => act('doctor', { connection: connection.number }) },
+                          { type: 'button', onclick: attempt(() => act('doctor', { connection: connection.number })) },
                           'Run the doctor'
                       ),
                       h('a.button', { href: `#/${connection.number}/check` }, 'Check and load')

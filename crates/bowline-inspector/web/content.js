@@ -1,8 +1,10 @@
 // @ts-check
 /** Results as what they are. */
-import { download, fill, h, link, tabs } from './dom.js';
+import { ask } from './ask.js';
+import { download, fill, h, link, tabs, textOf } from './dom.js';
 import { Num, parse, pretty, write } from './json.js';
 import { isMarkdown, markdown } from './markdown.js';
+import { said } from './program.js';
 
 /** Media that is shown from data; nothing is fetched. @param {string} media @param {string} data */
 function dataUrl(media, data) {
@@ -10,18 +12,18 @@ function dataUrl(media, data) {
     return `data:${clean};base64,${data.replace(/[^A-Za-z0-9+/=_-]/g, '')}`;
 }
 
-/** @param {any} block */
-export function block(block) {
-    const media = block.mimeType ?? '';
+/** @param {any} block @param {number} [connection] where resources that it links to can be read */
+export function block(block, connection) {
+    const media = textOf(block.mimeType);
     switch (block.type) {
         case 'text':
-            return text(String(block.text ?? ''));
+            return text(textOf(block.text));
         case 'image':
-            return h('img.media', { src: dataUrl(media, String(block.data ?? '')), alt: 'image in the result' });
+            return h('img.media', { src: dataUrl(media, textOf(block.data)), alt: 'image in the result' });
         case 'audio':
             return h('audio', {
                 controls: true,
-                src: dataUrl(media, String(block.data ?? '')),
+                src: dataUrl(media, textOf(block.data)),
                 'aria-label': 'audio in the result'
             });
         case 'resource_link':
@@ -32,13 +34,30 @@ export function block(block) {
                 ' ',
                 h('span.tag', null, media || 'resource'),
                 h('p.soft.small', null, block.description),
-                h('div.mono.small', null, link(block.uri ?? ''))
+                h('div.mono.small', null, link(textOf(block.uri))),
+                connection === undefined ? null : reader(textOf(block.uri), connection)
             );
         case 'resource':
             return resource(block.resource ?? {});
         default:
             return pretty(write(block));
     }
+}
+
+/** Reads what a link leads to, in place. @param {string} uri @param {number} connection */
+function reader(uri, connection) {
+    const place = h('div.column', { 'aria-live': 'polite' });
+    const read = async () => {
+        button.disabled = true;
+        try {
+            fill(place, result(await ask(connection, 'resources/read', { uri }), 'resources/read', connection));
+        } catch (error) {
+            fill(place, h('p', { role: 'alert' }, said(error)));
+        }
+        button.disabled = false;
+    };
+    const button = h('button.button.small', { type: 'button', onclick: read }, 'Read');
+    return h('div.column', null, h('div', null, button), place);
 }
 
 /** The longest text that is laid out at once. */
@@ -78,12 +97,9 @@ function text(said) {
 
 /** @param {any} it */
 export function resource(it) {
-    const media = String(it.mimeType ?? '');
+    const media = textOf(it.mimeType);
     const head = h('div.row', null, h('b.mono', null, it.uri), h('span.tag', null, media || 'unknown type'));
-    const name =
-        String(it.uri ?? 'resource')
-            .split('/')
-            .pop() || 'resource';
+    const name = textOf(it.uri).split('/').pop() || 'resource';
     if (typeof it.blob === 'string') {
         if (media.startsWith('image/'))
             return h('div.column', null, head, h('img.media', { src: dataUrl(media, it.blob), alt: name }));
@@ -94,9 +110,19 @@ export function resource(it) {
                 head,
                 h('audio', { controls: true, src: dataUrl(media, it.blob), 'aria-label': name })
             );
-        return h('div.column', null, head, h('p.soft', null, `${it.blob.length} characters of base64`));
+        const bytes = bytesOf(it.blob);
+        if (!bytes)
+            return h('div.column', null, head, h('p.soft', null, 'a blob that is not base64'), pretty(write(it)));
+        const save = h('button.button.small', { type: 'button', onclick: () => download(name, bytes) }, 'Save');
+        return h(
+            'div.column',
+            null,
+            head,
+            h('p.soft', null, `${bytes.length.toLocaleString('en')} bytes`),
+            h('div', null, save)
+        );
     }
-    const body = String(it.text ?? '');
+    const body = textOf(it.text);
     const shown = /json/.test(media)
         ? pretty(body)
         : /markdown/.test(media)
@@ -109,6 +135,15 @@ export function resource(it) {
         shown,
         h('div', null, h('button.button.small', { type: 'button', onclick: () => download(name, body) }, 'Save'))
     );
+}
+
+/** The bytes of base64, if it is. @param {string} text */
+export function bytesOf(text) {
+    try {
+        return Uint8Array.from(atob(text.replace(/-/g, '+').replace(/_/g, '/')), letter => letter.charCodeAt(0));
+    } catch {
+        return null;
+    }
 }
 
 /** Structured content: a table where it is one. @param {any} value */
@@ -175,19 +210,12 @@ export function structured(value) {
 /** @param {any} it */
 const cell = it => (it === undefined ? '' : typeof it === 'string' ? it : write(it));
 
-/** A whole result, beside its exact text. @param {string} raw @param {string} method */
-export function result(raw, method) {
-    /** @type {any} */
-    let it;
-    try {
-        it = parse(raw);
-    } catch {
-        return pretty(raw, true);
-    }
+/** @param {any} it @param {string} method @param {number} [connection] */
+function partsOf(it, method, connection) {
     const parts = [];
     if (method === 'tools/call') {
         if (it.isError) parts.push(h('div', null, h('span.tag.bad', null, 'the tool reports an error')));
-        parts.push(...(it.content ?? []).map(block));
+        parts.push(...(it.content ?? []).map((/** @type {any} */ one) => block(one, connection)));
         if (it.structuredContent !== undefined)
             parts.push(h('h2', null, 'Structured content'), structured(it.structuredContent));
     } else if (method === 'resources/read') parts.push(...(it.contents ?? []).map(resource));
@@ -195,9 +223,24 @@ export function result(raw, method) {
         if (it.description) parts.push(h('p.soft', null, it.description));
         parts.push(
             ...(it.messages ?? []).map((/** @type {any} */ message) =>
-                h('div.card', null, h('span.tag.accent', null, message.role), block(message.content ?? {}))
+                h('div.card', null, h('span.tag.accent', null, message.role), block(message.content ?? {}, connection))
             )
         );
+    }
+    return parts;
+}
+
+/**
+ * A whole result, beside its exact text. @param {string} raw @param {string} method
+ * @param {number} [connection] where resources that it links to can be read
+ */
+export function result(raw, method, connection) {
+    /** @type {HTMLElement[]} */
+    let parts = [];
+    try {
+        parts = partsOf(parse(raw), method, connection);
+    } catch {
+        // Not JSON, or not what a result of this method is: shown as it came.
     }
     if (!parts.length) return h('div.column', null, pretty(raw));
     const shown = h('div.column', null, parts);

@@ -1,5 +1,6 @@
 // @ts-check
 /** Makes elements. Text becomes text nodes, never markup. */
+import { write } from './json.js';
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
@@ -18,7 +19,7 @@ export function h(tag, props, ...children) {
         if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
         else if (key in element && typeof value !== 'string') /** @type {any} */ (element)[key] = value;
         else if (key === 'value') /** @type {any} */ (element).value = value;
-        else element.setAttribute(key, value === true ? '' : String(value));
+        else element.setAttribute(key, value === true ? '' : textOf(value));
     }
     add(element, children);
     return element;
@@ -28,8 +29,17 @@ export function h(tag, props, ...children) {
 function add(parent, children) {
     for (const child of children.flat(9)) {
         if (child === null || child === undefined || child === false) continue;
-        parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+        parent.appendChild(child instanceof Node ? child : document.createTextNode(textOf(child)));
     }
+}
+
+/**
+ * What a server sent where a text belongs, whatever it is: `{"toString": 1}` cannot be made a string. @param {unknown} it
+ * @returns {string}
+ */
+export function textOf(it) {
+    if (it === undefined || it === null) return '';
+    return typeof it === 'object' ? write(it) : String(it);
 }
 
 /** Replaces everything in an element. @param {Element} element @param {...(Child | Child[])} children */

@@ -3,7 +3,7 @@
  * Editors of values. A field is unset, null, or has a value: three states, and only the person changes them. An editor
  * never repairs: one that cannot show a value exactly says so.
  */
-import { fill, h } from './dom.js';
+import { fill, h, textOf } from './dom.js';
 import { difference, isObject, Num, parse, put, write } from './json.js';
 import { kind, resolve, shape, typesOf } from './schema.js';
 
@@ -107,7 +107,7 @@ export function field(schema, root, given) {
             ),
             states
         ),
-        it.description ? h('p.soft.small', null, String(it.description).slice(0, 2000)) : null,
+        it.description ? h('p.soft.small', null, textOf(it.description).slice(0, 2000)) : null,
         place
     );
     const read = () => (state === 'unset' ? UNSET : state === 'null' ? null : make().read());
@@ -302,7 +302,7 @@ function several(it, choices, root, options) {
                 options.change();
             }
         },
-        shapes.map((one, at) => h('option', { value: String(at) }, String(name(one, at)).slice(0, 200)))
+        shapes.map((one, at) => h('option', { value: String(at) }, textOf(name(one, at)).slice(0, 200)))
     );
     const place = h('div.nested');
     const of = (/** @type {number} */ at) =>

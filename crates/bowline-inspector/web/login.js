@@ -154,6 +154,19 @@ export function loginView(main, connection) {
         'aria-label': 'Further scopes',
         placeholder: 'Further scopes, separated by spaces'
     });
+    const id = h('input', { type: 'text', 'aria-label': 'Client id', placeholder: 'Client id', autocomplete: 'off' });
+    const secret = h('input', {
+        type: 'password',
+        'aria-label': 'Client secret',
+        placeholder: 'Client secret, if it has one',
+        autocomplete: 'off'
+    });
+    const client = h(
+        'details',
+        null,
+        h('summary', null, 'A client that was registered by hand'),
+        h('div.row', null, id, secret)
+    );
     const run = (/** @type {string} */ what, /** @type {Record<string, unknown>} */ members) => async () => {
         told.textContent = '';
         try {
@@ -166,7 +179,13 @@ export function loginView(main, connection) {
         'button.button.main',
         {
             type: 'button',
-            onclick: () => run('login', { connection: number, scopes: scopes.value.split(/\s+/).filter(Boolean) })()
+            onclick: () =>
+                run('login', {
+                    connection: number,
+                    scopes: scopes.value.split(/\s+/).filter(Boolean),
+                    ...(id.value ? { clientId: id.value } : {}),
+                    ...(id.value && secret.value ? { clientSecret: secret.value } : {})
+                })()
         },
         'Log in'
     );
@@ -190,7 +209,14 @@ export function loginView(main, connection) {
             'div.column',
             null,
             h('h1', null, 'Login'),
-            h('div.card.column', null, h('div.row', null, h('div.grow', null, scopes), begin, stop, out), told, state),
+            h(
+                'div.card.column',
+                null,
+                h('div.row', null, h('div.grow', null, scopes), begin, stop, out),
+                client,
+                told,
+                state
+            ),
             h('h2', null, 'Steps'),
             h('p.soft', null, 'Every request of the login, in order. Secrets are masked.'),
             steps

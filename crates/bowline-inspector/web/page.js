@@ -1,8 +1,9 @@
 // @ts-check
 /** The page: the bar, the views, and the way between them. */
 import { copy, fill, h, keyed } from './dom.js';
-import { act, follow, hasTicket, open, Problem, said, ticket } from './program.js';
-import { connections, hear, listen, nameOf, questions, reset } from './store.js';
+import { act, attempt, follow, hasTicket, open, Problem, said, ticket } from './program.js';
+import { connections, feed, hear, listen, nameOf, questions, reset } from './store.js';
+import { leave } from './app.js';
 import { catalog, itemsOf, KINDS } from './catalog.js';
 import { connectView, overview } from './connect.js';
 import { logView, wireView } from './wire.js';
@@ -11,6 +12,7 @@ import { historyView, subjectOf } from './call.js';
 import { loginView } from './login.js';
 import { taskView } from './task.js';
 import { recordedView } from './recorded.js';
+import { rulesView } from './rules.js';
 import { card } from './question.js';
 import { palette } from './palette.js';
 import { member } from './json.js';
@@ -89,6 +91,7 @@ function viewsOf(it) {
 
 const commands = palette(() => [
     { label: 'Connect to a server', hint: 'view', run: () => go('#/connect') },
+    { label: 'Answering rules for questions of servers', hint: 'view', run: () => go('#/rules') },
     { label: 'Sessions: open, compare, replay, export', hint: 'view', run: () => go('#/sessions') },
     ...[...connections.values()].flatMap(it => [
         ...viewsOf(it).map(([view, label]) => ({
@@ -103,10 +106,14 @@ const commands = palette(() => [
                 run: () => go(`#/${it.number}/${list}/${encodeURIComponent(KINDS[list].name(item))}`)
             }))
         ),
-        { label: `Disconnect ${nameOf(it)}`, hint: 'connection', run: () => act('close', { connection: it.number }) }
+        {
+            label: `Disconnect ${nameOf(it)}`,
+            hint: 'connection',
+            run: attempt(() => act('close', { connection: it.number }))
+        }
     ]),
     { label: 'Turn light and dark', hint: 'look', run: turn },
-    { label: 'Copy an address for another browser', hint: 'window', run: async () => copy(await ticket()) }
+    { label: 'Copy an address for another browser', hint: 'window', run: attempt(async () => copy(await ticket())) }
 ]);
 
 /** @typedef {{href: string, label: string, count: number | '', tag: string, dot: string, isHere: boolean}} Link */
@@ -133,6 +140,8 @@ function paintLink(element, it) {
     );
 }
 
+/** Views that belong to no connection, besides the form that connects. */
+const OTHERS = ['sessions', 'rules'];
 let drawnSide = '';
 function drawSide() {
     const at = route();
@@ -140,7 +149,14 @@ function drawSide() {
     const of = connections.get(at.number);
     /** @type {Link[]} */
     const all = [
-        { href: '#/connect', label: '+ Connect', count: '', tag: '', dot: '', isHere: !of && at.first !== 'sessions' },
+        {
+            href: '#/connect',
+            label: '+ Connect',
+            count: '',
+            tag: '',
+            dot: '',
+            isHere: !of && !OTHERS.includes(at.first)
+        },
         ...list.map(it => ({
             href: `#/${it.number}${it.isTap || it.isFile ? '/wire' : ''}`,
             label: nameOf(it),
@@ -149,7 +165,8 @@ function drawSide() {
             dot: it.state,
             isHere: it === of && at.view === ''
         })),
-        { href: '#/sessions', label: 'Sessions', count: '', tag: '', dot: '', isHere: at.first === 'sessions' }
+        { href: '#/sessions', label: 'Sessions', count: '', tag: '', dot: '', isHere: at.first === 'sessions' },
+        { href: '#/rules', label: 'Answering rules', count: '', tag: '', dot: '', isHere: at.first === 'rules' }
     ];
     /** @type {Link[]} */
     const own = of
@@ -184,14 +201,30 @@ function editAgain(call) {
 }
 
 let drawn = '';
+/** Whether apps are taking their leave: their view stays until they have. */
+let isLeaving = false;
 function draw(force = false) {
     drawSide();
     const at = route();
     const of = connections.get(at.number);
+    // Where a link leads is known only when everything has been read.
+    if (isLeaving || (!of && !feed.isCurrent)) return;
     const key = `${location.hash} ${of ? '' : 'gone'}`;
     if (!force && key === drawn) return;
     drawn = key;
     document.title = of ? `${nameOf(of)} – Bowline` : 'Bowline inspector';
+    try {
+        show(at, of);
+    } catch (error) {
+        console.error(error);
+        const what = h('b', null, 'This view cannot be shown.');
+        fill(main, h('div.card.bad', { role: 'alert' }, what, h('p', null, said(error))));
+    }
+}
+
+/** @param {ReturnType<typeof route>} at @param {Connection | undefined} of */
+function show(at, of) {
+    if (!of && at.first === 'rules') return rulesView(main);
     if (!of) return at.first === 'sessions' ? recordedView(main, at.query) : connectView(main, at.query);
     if (of.isFile) return wireView(main, of, at.query);
     const again = sessionStorage.getItem(AGAIN);
@@ -230,13 +263,16 @@ listen(kinds => {
     const at = route();
     drawQuestions();
     const isOverview = connections.has(at.number) && at.view === '';
-    draw(isOverview && (kinds.has('connection') || kinds.has('doctor')));
+    draw(isOverview && ['connection', 'doctor'].some(kind => kinds.has(`${kind}/${at.number}`)));
     // A program that was given a target shows it at once.
     if (kinds.has('connection') && !at.first && connections.size === 1) go(`#/${[...connections.keys()][0]}`);
 });
 window.addEventListener('hashchange', async () => {
     // The address of another run, pasted over this one.
     if (hasTicket(location.hash)) await open().then(() => location.reload(), refused);
+    isLeaving = true;
+    await leave();
+    isLeaving = false;
     draw();
     main.focus({ preventScroll: true });
 });
@@ -287,21 +323,55 @@ async function start() {
     );
     try {
         await open();
-        draw();
-        for (;;) {
-            reset();
-            drawn = '';
-            state.textContent = '';
-            try {
-                await follow(hear);
-            } catch (error) {
-                if (error instanceof Problem && error.status) throw error;
-            }
-            state.textContent = 'The program has ended, or is out of reach; trying again…';
-            await new Promise(resolve => setTimeout(resolve, 1000));
-        }
+        await live();
     } catch (error) {
         refused(error);
     }
+}
+
+/**
+ * Hears the program for as long as this page has a key. A page that nobody sees does not: a browser has six connections
+ * to a host, and each page that listens takes one.
+ */
+async function live() {
+    let position = 0;
+    for (;;) {
+        const seen = new AbortController();
+        const turned = () => document.hidden && seen.abort();
+        document.addEventListener('visibilitychange', turned);
+        try {
+            await shown();
+            const from = position;
+            const read = (/** @type {any[]} */ events, /** @type {number} */ after) => {
+                // What was forgotten meanwhile may be among what was dropped: only the beginning tells.
+                if (from && events.some(it => it.event === 'dropped')) throw new StartOver();
+                state.textContent = '';
+                position = after;
+                hear(events);
+            };
+            await follow(from, read, seen.signal);
+        } catch (error) {
+            if (error instanceof Problem && error.status) throw error;
+            if (error instanceof StartOver) {
+                reset();
+                [position, drawn] = [0, ''];
+                continue;
+            }
+        } finally {
+            document.removeEventListener('visibilitychange', turned);
+            seen.abort();
+        }
+        if (document.hidden) continue;
+        state.textContent = 'The program has ended, or is out of reach; trying again…';
+        await new Promise(resolve => setTimeout(resolve, 1000));
+    }
+}
+
+class StartOver extends Error {}
+
+/** Waits until somebody sees this page. */
+async function shown() {
+    while (document.hidden)
+        await new Promise(resolve => document.addEventListener('visibilitychange', resolve, { once: true }));
 }
 start();

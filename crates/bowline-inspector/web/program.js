@@ -1,5 +1,6 @@
 // @ts-check
 /** The way to the program: a key for a ticket, requests, and the feed of events. */
+import { toast } from './dom.js';
 
 const KEY = 'bowline-key';
 const TICKET = /^#ticket=([0-9a-f]+)&?/;
@@ -22,6 +23,15 @@ export class Problem extends Error {
 /** What went wrong, in words. @param {unknown} error */
 export const said = error =>
     error instanceof Problem ? error.words : error instanceof Error ? error.message : String(error);
+
+/** Does something for a button; what goes wrong is said. @param {() => unknown} work */
+export const attempt = work => async () => {
+    try {
+        await work();
+    } catch (error) {
+        toast(said(error));
+    }
+};
 
 /** @param {string} path @param {string} body @param {AbortSignal} [signal] */
 async function post(path, body, signal) {
@@ -69,19 +79,32 @@ export async function ticket() {
 }
 
 /**
- * Reads the feed until it ends.
- * @param {(events: any[]) => void} hear
+ * Reads the feed until it ends, from a position; events are heard with the position after them, so that nothing is
+ * heard twice by whoever goes on from there.
+ * @param {number} after @param {(events: any[], position: number) => void} hear @param {AbortSignal} signal
  */
-export async function follow(hear) {
-    const response = await post('/api/events', '{"after":0}');
+export async function follow(after, hear, signal) {
+    const response = await post('/api/events', JSON.stringify({ after }), signal);
     const body = /** @type {ReadableStream<BufferSource>} */ (/** @type {unknown} */ (response.body));
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = '';
+    /** @type {string[]} */
+    let rest = [];
+    /** @type {any[]} */
+    let events = [];
     for (;;) {
         const { value, done } = await reader.read();
         if (done) return;
-        const lines = (rest + value).split('\n');
-        rest = lines.pop() ?? '';
-        if (lines.length) hear(lines.map(line => JSON.parse(line)));
+        const lines = value.split('\n');
+        rest.push(lines[0]);
+        if (lines.length === 1) continue;
+        lines[0] = rest.join('');
+        rest = [lines.pop() ?? ''];
+        for (const line of lines) {
+            const event = JSON.parse(line);
+            events.push(event);
+            if (event.event !== 'position') continue;
+            hear(events, event.after);
+            events = [];
+        }
     }
 }

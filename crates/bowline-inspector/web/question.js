@@ -3,25 +3,41 @@
 import { h, link, safeLink } from './dom.js';
 import { form } from './form.js';
 import { block } from './content.js';
-import { act } from './program.js';
+import { pretty } from './json.js';
+import { act, attempt, said } from './program.js';
 import { connections } from './store.js';
 
-/** @param {any} question */
+/** Whatever a server asks can be seen, and declined. @param {any} question @returns {HTMLElement} */
 export function card(question) {
+    try {
+        return cardOf(question);
+    } catch (error) {
+        const refuse = attempt(() => act('answer', { question: question.question, error: 'the user declined' }));
+        return h(
+            'div.card.bad.question.column',
+            { 'data-question': question.question },
+            h('p', { role: 'alert' }, `This question cannot be shown: ${said(error)}`),
+            pretty(JSON.stringify(question.params)),
+            h('div', null, h('button.button', { type: 'button', onclick: refuse }, 'Decline'))
+        );
+    }
+}
+
+/** @param {any} question */
+function cardOf(question) {
     const { params, kind } = question;
     const told = h('p.small', { role: 'alert' });
     const from = connections.get(question.connection);
-    const answer = async (/** @type {string} */ result) => {
+    const send = async (/** @type {Record<string, unknown>} */ members, /** @type {Record<string, string>} */ raw) => {
         try {
-            await act('answer', { question: question.question }, { result });
+            await act('answer', { question: question.question, ...members }, raw);
         } catch (error) {
-            told.textContent = /** @type {Error} */ (error).message;
+            told.textContent = said(error);
         }
     };
+    const answer = (/** @type {string} */ result) => send({}, { result });
     const refuse = (/** @type {string} */ action) =>
-        kind === 'sampling'
-            ? act('answer', { question: question.question, error: 'the user declined' })
-            : answer(JSON.stringify({ action }));
+        kind === 'sampling' ? send({ error: 'the user declined' }, {}) : answer(JSON.stringify({ action }));
     const buttons = (/** @type {any} */ main) =>
         h(
             'div.row',
@@ -84,7 +100,7 @@ export function card(question) {
             told
         );
     }
-    const said = h('textarea', { 'aria-label': 'What the model says', rows: '4' });
+    const words = h('textarea', { 'aria-label': 'What the model says', rows: '4' });
     const model = h('input', { type: 'text', value: 'a person', 'aria-label': 'Name of the model' });
     return h(
         'form.card.question.column',
@@ -95,7 +111,7 @@ export function card(question) {
                 answer(
                     JSON.stringify({
                         role: 'assistant',
-                        content: { type: 'text', text: said.value },
+                        content: { type: 'text', text: words.value },
                         model: model.value,
                         stopReason: 'endTurn'
                     })
@@ -105,10 +121,15 @@ export function card(question) {
         head,
         params.systemPrompt ? h('p.soft', null, params.systemPrompt) : null,
         (params.messages ?? []).map((/** @type {any} */ message) =>
-            h('div', null, h('span.tag', null, message.role), [message.content].flat().map(block))
+            h(
+                'div',
+                null,
+                h('span.tag', null, message.role),
+                [message.content].flat().map(it => block(it))
+            )
         ),
         h('p.soft.small', null, `Answer as the model would; at most ${params.maxTokens ?? '?'} tokens.`),
-        said,
+        words,
         model,
         buttons(h('button.button.main', { type: 'submit' }, 'Answer')),
         told

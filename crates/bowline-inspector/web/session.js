@@ -8,7 +8,7 @@
  * @typedef {{seq: number, at: number, way: string, what: string, kind: string, source: string, line: string,
  *   method?: string, id?: string, answer?: {at: number, line: string}, child?: boolean, error?: boolean,
  *   gap?: number}} Row
- * @typedef {{method: string, count: number, errors: number, waiting: number, times: number[]}} Statistics
+ * @typedef {{method: string, count: number, errors: number, waiting: number, answered: number, times: number[]}} Statistics
  * @typedef {{[name: string]: any}} Message
  */
 
@@ -16,6 +16,7 @@ export const MOST_ROWS = 200_000;
 export const MOST_CHARACTERS = 128 << 20;
 const MOST_STATES = 10_000;
 const MOST_METHODS = 200;
+/** Percentiles are those of this many answers, the latest. */
 const MOST_TIMES = 10_000;
 /** Silence that is marked, and waiting that is called a hang, in seconds. */
 export const GAP = 2;
@@ -121,7 +122,7 @@ export class Wire {
         const lane = (/** @type {string} */ way) => `${way} ${line.connection ?? ''} ${JSON.stringify(it?.id)}`;
         if (typeof it?.method === 'string' && it.id !== undefined) {
             const p = it.params ?? {};
-            const subject = p.name ?? p.uri ?? p.taskId ?? '';
+            const subject = words(p.name ?? p.uri ?? p.taskId);
             const isRound = p.requestState !== undefined && this.states.has(JSON.stringify(p.requestState));
             const child = isRound || (it.method.startsWith('tasks/') && this.tasks.has(p.taskId));
             const row = this.push({
@@ -171,7 +172,7 @@ export class Wire {
         const of = this.statistics(asked.method ?? '');
         of.waiting--;
         if (error) of.errors++;
-        if (of.times.length < MOST_TIMES) of.times.push(base.at - asked.at);
+        of.times[of.answered++ % MOST_TIMES] = base.at - asked.at;
     }
 
     /** @param {string} method @returns {Statistics} */
@@ -179,7 +180,7 @@ export class Wire {
         let found = this.methods.get(method);
         if (!found) {
             if (this.methods.size >= MOST_METHODS) return this.statistics(this.methods.keys().next().value ?? method);
-            this.methods.set(method, (found = { method, count: 0, errors: 0, waiting: 0, times: [] }));
+            this.methods.set(method, (found = { method, count: 0, errors: 0, waiting: 0, answered: 0, times: [] }));
         }
         return found;
     }
@@ -206,7 +207,8 @@ export class Wire {
 }
 
 /** @param {unknown} it */
-const words = it => (it === undefined ? '' : typeof it === 'string' ? it : JSON.stringify(it)).slice(0, 300);
+const words = it =>
+    (it === undefined || it === null ? '' : typeof it === 'string' ? it : JSON.stringify(it)).slice(0, 300);
 
 /** The value below which a share of sorted times is. @param {number[]} sorted @param {number} share */
 export const percentile = (sorted, share) =>

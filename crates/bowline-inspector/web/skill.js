@@ -1,6 +1,6 @@
 // @ts-check
 /** A skill: what it is, and its files, read and verified. */
-import { fill, h } from './dom.js';
+import { fill, h, textOf } from './dom.js';
 import { pretty, write } from './json.js';
 import { act, said } from './program.js';
 import { resource } from './content.js';
@@ -8,7 +8,7 @@ import { resource } from './content.js';
 /** @typedef {import('./store.js').Connection} Connection */
 
 /** The name of a skill. @param {any} item @returns {string} */
-export const skillName = item => item.frontmatter?.name ?? item.uri;
+export const skillName = item => textOf(item.frontmatter?.name ?? item.uri);
 
 /** A file with its type, which the digest does not cover. @param {any} it */
 const typed = it =>
@@ -58,7 +58,7 @@ export function skillDetail(connection, item) {
             ),
             h('td.mono', null, it.uri),
             h('td.right', null, it.size === undefined ? '' : `${it.size} bytes`),
-            h('td.mono.small', null, String(it.digest ?? '').slice(0, 24))
+            h('td.mono.small', null, textOf(it.digest).slice(0, 24))
         );
     return h(
         'div.column',

@@ -12,9 +12,9 @@ import { Wire } from './session.js';
  * @typedef {{number: number, state: string, about: string, name: string, place?: any, info?: any, problem?: Trouble,
  *   isTap?: boolean, isFile?: boolean, lists: Record<string, {items: any[], problem?: string}>, doctor?: any,
  *   check?: any, load?: any, replay?: any, tasks: Map<string, any>,
- *   needsLogin?: boolean, login?: LoginState, auth: AuthStep[], wire: Wire}} Connection
+ *   target?: string, revision?: string, needsLogin?: boolean, login?: LoginState, auth: AuthStep[], wire: Wire}} Connection
  * @typedef {{call: string, connection: number, method: string, params: string, state: string, result?: string,
- *   isError?: boolean, took?: number, at?: number, problem?: Trouble, error?: any}} Call
+ *   isError?: boolean, mismatch?: string | null, took?: number, at?: number, problem?: Trouble, error?: any}} Call
  * @typedef {{call: string, progress: number, total?: number, message?: string}} Progress
  */
 
@@ -31,13 +31,15 @@ export const calls = new Map();
 /** @type {Map<string, Progress>} */
 export const progress = new Map();
 /** What the program says of itself, and whether it has forgotten something before this page read it. */
-export const program = { version: '', hasDropped: false };
+export const program = { version: '', rules: '', hasDropped: false };
+/** Whether everything that had happened has been read. */
+export const feed = { isCurrent: false };
 /** Connections that are gone: what comes late about them is not shown. @type {Set<number>} */
 const gone = new Set();
 let characters = 0;
 
 /** @type {Set<(kinds: Set<string>) => void>} */
-const listeners = new Set();
+export const listeners = new Set();
 /** @param {(kinds: Set<string>) => void} listener */
 export function listen(listener) {
     listeners.add(listener);
@@ -69,17 +71,30 @@ export function reset() {
     gone.clear();
     characters = 0;
     program.hasDropped = false;
+    feed.isCurrent = false;
 }
 
-/** @param {any[]} events */
+/**
+ * Views hear the kinds of the events, and each with its connection, as in `doctor/1`. What throws is a bug here, and
+ * stops nothing else. @param {any[]} events
+ */
 export function hear(events) {
     const kinds = new Set();
     for (const event of events) {
         if (gone.has(event.connection)) continue;
-        kinds.add(event.event);
-        fold(event);
+        kinds.add(event.event).add(`${event.event}/${event.connection}`);
+        guarded(() => fold(event));
     }
-    for (const listener of listeners) listener(kinds);
+    for (const listener of listeners) guarded(() => listener(kinds));
+}
+
+/** @param {() => void} run */
+function guarded(run) {
+    try {
+        run();
+    } catch (error) {
+        console.error(error);
+    }
 }
 
 /** @param {any} event */
@@ -88,6 +103,12 @@ function fold(event) {
     switch (event.event) {
         case 'program':
             program.version = event.version;
+            break;
+        case 'rules':
+            program.rules = event.text;
+            break;
+        case 'position':
+            feed.isCurrent ||= event.isCurrent;
             break;
         case 'dropped':
             program.hasDropped = true;

@@ -15,8 +15,8 @@ function tasksOf(connection) {
     /** @type {Map<string, Task>} */
     const all = new Map();
     for (const it of connection.lists.tasks?.items ?? [])
-        all.set(String(it.taskId), {
-            id: String(it.taskId),
+        all.set(it.taskId, {
+            id: it.taskId,
             status: it.status,
             message: it.statusMessage,
             created: it.createdAt
@@ -71,7 +71,7 @@ export function taskView(main, connection) {
             ' ',
             h('span.soft', null, task.message)
         );
-        fill(body, call ? [h('p.soft.small', null, call.method), outcomeOf(call, at, undefined)] : null);
+        fill(body, call ? [h('p.soft.small', null, call.method), outcomeOf(call, at)] : null);
     };
     const make = (/** @type {Task} */ task) => {
         const { id } = task;

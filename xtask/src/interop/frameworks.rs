@@ -136,7 +136,7 @@ impl Framework {
                 let mut walk = Command::new(program);
                 walk.arg(Path::new(PLACE).join("frameworks").join(self.script));
                 walk.arg(servers).arg(url);
-                walk::walk(walk)
+                walk::walk(&walk)
             }
             Err(why) => Walked::not_at_all(why.clone()),
         }

@@ -229,7 +229,7 @@ fn walk_tasks(installed: &Installed) -> Named {
         let server = Server::start("target/debug/conformance-server", &arguments, PLACE)?;
         let mut walk = Command::new(python);
         walk.arg(Path::new(PLACE).join("servers/python/tasks.py")).arg(server.url("/mcp"));
-        let walked = walk::walk(walk);
+        let walked = walk::walk(&walk);
         server.stop().map(|()| walked)
     });
     let name = format!("fastmcp {}", version(FASTMCP_PIN.0, FASTMCP_PIN.1));
@@ -262,7 +262,7 @@ impl Host {
             Ok(server) => {
                 walk.args(["stdio", "--"]);
                 walk.arg(server.get_program()).args(server.get_args()).args(self.stdio);
-                walk::walk(walk)
+                walk::walk(&walk)
             }
         };
         (format!("{self} stdio"), walked)
@@ -285,7 +285,7 @@ impl Host {
             Err(why) => Walked::not_at_all(why),
             Ok(mut server) => {
                 walk.args([transport, server.url(path).as_str()]);
-                let mut walked = walk::walk(walk);
+                let mut walked = walk::walk(&walk);
                 if walked.failed() > 0 {
                     walked.said += &server.report(&log);
                 }

@@ -14,12 +14,30 @@ pub(crate) struct Walked {
     pub(crate) said: String,
 }
 
-/// Runs a walk to its end.
-pub(crate) fn walk(walk: Command) -> Walked {
-    let Ran { ok, output } = run(walk);
+/// How long a walk may take, in seconds, on a busy machine too.
+const LIMIT: &str = "2700";
+
+/// Runs a walk to its end, which is not far away: with its descendants it is killed then.
+pub(crate) fn walk(walk: &Command) -> Walked {
+    let Ran { ok, output } = run(bounded(walk, LIMIT));
     let walked = Walked::of(&output);
     let has_failed = walked.checks.iter().any(|(_, ok)| !ok);
     Walked { is_broken: walked.is_broken || ok == has_failed, ..walked }
+}
+
+fn bounded(walk: &Command, limit: &str) -> Command {
+    let mut bounded = Command::new("timeout");
+    bounded.args(["--kill-after=30", limit]).arg(walk.get_program()).args(walk.get_args());
+    for (name, value) in walk.get_envs() {
+        match value {
+            Some(value) => bounded.env(name, value),
+            None => bounded.env_remove(name),
+        };
+    }
+    if let Some(folder) = walk.get_current_dir() {
+        bounded.current_dir(folder);
+    }
+    bounded
 }
 
 impl Walked {
@@ -112,6 +130,17 @@ mod tests {
         assert_eq!(cells, ["1/2", "1/1", "-"]);
         let table = table(&[("python 1 stdio".to_owned(), walked)]);
         assert_eq!(table.lines().count(), 5, "{table}");
+    }
+
+    #[test]
+    fn a_walk_that_hangs_has_failed() {
+        let mut walk = Command::new("sh");
+        walk.args(["-c", "sleep 600 & wait"]);
+        assert!(!run(bounded(&walk, "0.2")).ok);
+        let mut walk = Command::new("sh");
+        walk.args(["-c", "echo ok auto $CALL"]).env("CALL", "call");
+        let Ran { ok, output } = run(bounded(&walk, LIMIT));
+        assert!(ok && output.ends_with("ok auto call\n"), "{output}");
     }
 
     #[test]

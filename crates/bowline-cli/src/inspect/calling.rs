@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use bowline::client::{CallError, TaskState};
 use bowline::model::skill::Skill;
-use bowline::model::{ProgressParams, ResourceContents};
+use bowline::model::{CallToolResult, ProgressParams, ResourceContents};
 use bowline::{Client, Json};
 use bowline_inspector::{Feed, Keep, Problem};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::link::Link;
+use crate::commands::call::mismatch;
 use crate::commands::skills;
 use crate::failure::{Code, Failure};
 
@@ -27,6 +28,15 @@ struct Told {
 impl Told {
     fn publish(&self) {
         self.feed.publish(Keep::Result(&self.key), &self.event);
+    }
+
+    /// Says whether a result keeps the promise of its tool: `mismatch` is null, or says why not.
+    fn judge(&mut self, result: &Json, schema: &Value) {
+        let Ok(result) = result.parse::<CallToolResult>() else { return };
+        let is_task = result.structured_content.is_none() && result.content.is_empty();
+        if result.is_error != Some(true) && !is_task {
+            self.event["mismatch"] = json!(mismatch(&result, schema));
+        }
     }
 
     fn end(mut self, outcome: Result<Json, Failure>, took: Duration) {
@@ -59,14 +69,28 @@ impl Drop for Told {
 impl Link {
     /// Makes a call, and reports what becomes of it.
     pub(super) async fn call(&self, name: &str, method: &str, params: Json) {
-        let told = self.told(name, method, params.as_str());
+        let mut told = self.told(name, method, params.as_str());
+        let promise = if method == "tools/call" { self.promise(&params) } else { None };
         let begun = Instant::now();
         let outcome = async {
             let call = self.client()?.call_json(method, params);
             let call = call.on_progress(self.progress(name)).on_status(self.status(name));
             Ok::<_, Stopped>(call.idle_timeout(PATIENCE).timeout(PATIENCE).await?)
         };
-        told.end(outcome.await.map_err(Failure::from), begun.elapsed());
+        let outcome = outcome.await;
+        let took = begun.elapsed();
+        if let (Some(schema), Ok(result)) = (promise, &outcome) {
+            told.judge(result, &schema);
+        }
+        told.end(outcome.map_err(Failure::from), took);
+    }
+
+    /// What the tool that is called promises of its structured results.
+    fn promise(&self, params: &Json) -> Option<Value> {
+        let name = params.to_value()["name"].take();
+        let tools = self.tools.borrow();
+        let tool = tools.iter().find(|tool| tool["name"] == name)?;
+        tool.get("outputSchema").cloned()
     }
 
     /// Waits for the end of a task, and answers its questions.

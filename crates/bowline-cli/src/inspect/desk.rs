@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bowline::Json;
+use bowline::client::Preference;
 use bowline_inspector::{Action, Apps, Feed, Keep, Place, Problem, Side};
 use serde_json::{Value, json};
 
-use super::link::Link;
+use super::link::{Choice, Link};
 use super::places::{self, read_config, targets};
 use super::question::Questions;
 use super::recorded::{self, Compared, Recorded};
@@ -87,7 +88,12 @@ impl Desk {
             Action::ReadConfig { text } => Ok(read_config(&text)?),
             Action::Connect { place, revision } => {
                 self.check_room()?;
-                Ok(json!({ "connection": self.connect(place, revision.as_deref()) }))
+                Ok(json!({ "connection": self.connect(Choice { place, revision }) }))
+            }
+            Action::ConnectAgain { connection } => {
+                self.check_room()?;
+                let choice = self.link(connection)?.choice.clone();
+                Ok(json!({ "connection": self.connect(choice) }))
             }
             Action::Close { connection } => {
                 self.close(connection).await;
@@ -100,6 +106,10 @@ impl Desk {
             Action::Answer { question, result, error } => {
                 let result = result.map(|it| it.to_value());
                 self.questions.answer(question, result, error).map_err(Problem::new)?;
+                Ok(Value::Null)
+            }
+            Action::Rules { text } => {
+                self.questions.rule(&text)?;
                 Ok(Value::Null)
             }
             Action::WatchTap { path } => {
@@ -141,10 +151,11 @@ impl Desk {
                 let work = async move { load::run(&client, load, &feed).await };
                 self.running.start(connection, name, work)?;
             }
-            Action::Login { connection, scopes } => {
+            Action::Login(login) => {
+                let connection = login.connection;
                 let link = self.link(connection)?;
                 let work = async move {
-                    if login::run(&link, &scopes).await {
+                    if login::run(&link, &login).await {
                         link.reopen();
                     }
                 };
@@ -220,7 +231,8 @@ impl Desk {
             Action::Serve { name, text } => {
                 self.check_room()?;
                 let (url, serving) = recorded::serve(&text).await?;
-                let number = self.connect(Place::Url { url, headers: BTreeMap::new() }, None);
+                let place = Place::Url { url, headers: BTreeMap::new() };
+                let number = self.connect(place.into());
                 self.running.start(number, format!("serve/{number} {name}"), serving)?;
                 Ok(json!({ "connection": number }))
             }
@@ -237,12 +249,12 @@ impl Desk {
     }
 
     /// Connects to a server, and returns the number of the connection.
-    pub(super) fn connect(&self, place: Place, revision: Option<&str>) -> u64 {
+    pub(super) fn connect(&self, choice: Choice) -> u64 {
         let number = self.number();
         let desk = self.clone();
-        let told = places::resolve(&place, self.given.as_ref()).and_then(|resolved| {
-            let settings = self.settings(revision, number)?;
-            Ok(Rc::new(Link::new(number, resolved, settings, place, &desk)))
+        let told = places::resolve(&choice.place, self.given.as_ref()).and_then(|resolved| {
+            let settings = self.settings(&choice, number)?;
+            Ok(Rc::new(Link::new(number, resolved, settings, choice, &desk)))
         });
         match told {
             Ok(link) => {
@@ -303,10 +315,14 @@ impl Desk {
         }
     }
 
-    fn settings(&self, revision: Option<&str>, number: u64) -> Result<Settings, Failure> {
+    fn settings(&self, choice: &Choice, number: u64) -> Result<Settings, Failure> {
         let mut settings = Settings::new(&self.options, &self.root)?;
-        if let Some(revision) = revision {
+        let is_given = matches!(choice.place, Place::Given { .. });
+        if let Some(revision) = &choice.revision {
             settings.preference = preference(revision).map_err(Failure::usage)?;
+        } else if self.given.is_some() && !is_given {
+            // What the command line says of the protocol is about the server that it names.
+            settings.preference = Preference::Auto;
         }
         // What a terminal would show is in the page.
         let screen = Screen::new(&OutputArgs { quiet: true, ..OutputArgs::default() });

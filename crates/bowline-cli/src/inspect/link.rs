@@ -11,10 +11,11 @@ use bowline::{Client, Revision};
 use bowline_check::apps::Apps as Judged;
 use bowline_inspector::{Apps, Feed, Keep, Place, Problem};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::desk::Desk;
+use super::places;
 use super::question::Questions;
 use crate::commands::info;
 use crate::commands::list::all_pages;
@@ -24,16 +25,31 @@ use crate::session::{LineSink, Session, Settings};
 use crate::target::{Location, Resolved};
 use crate::{check, doctor, redact};
 
+/// What a page chose to connect to. Its secrets stay in the program.
+#[derive(Clone)]
+pub(super) struct Choice {
+    pub(super) place: Place,
+    pub(super) revision: Option<String>,
+}
+
+impl From<Place> for Choice {
+    fn from(place: Place) -> Self {
+        Self { place, revision: None }
+    }
+}
+
 pub(super) struct Link {
     pub(super) number: u64,
     pub(super) resolved: Resolved,
     pub(super) settings: Settings,
-    place: Place,
+    pub(super) choice: Choice,
     pub(super) feed: Feed,
     questions: Arc<Questions>,
     pub(super) session: RefCell<Option<Session>>,
     /// The tools, as they were last listed.
-    tools: RefCell<Vec<Value>>,
+    pub(super) tools: RefCell<Vec<Value>>,
+    /// The connecting, and the waiting for the end of what was connected.
+    life: RefCell<Option<AbortHandle>>,
     /// What runs beside the calls; ends with the connection.
     beside: RefCell<JoinSet<()>>,
 }
@@ -52,43 +68,61 @@ fn publish_line(feed: &Feed, connection: u64, line: &Line) {
     }
 }
 
-/// The lists, their methods, and the member with the items.
-const LISTS: [(&str, &str, &str); 6] = [
-    ("tools", "tools/list", "tools"),
-    ("resources", "resources/list", "resources"),
-    ("templates", "resources/templates/list", "resourceTemplates"),
-    ("prompts", "prompts/list", "prompts"),
-    ("tasks", "tasks/list", "tasks"),
-    ("skills", "skills/list", "skills"),
+/// The lists, their methods, the member with the items, and the member that identifies an item.
+const LISTS: [(&str, &str, &str, &str); 6] = [
+    ("tools", "tools/list", "tools", "name"),
+    ("resources", "resources/list", "resources", "uri"),
+    ("templates", "resources/templates/list", "resourceTemplates", "uriTemplate"),
+    ("prompts", "prompts/list", "prompts", "name"),
+    ("tasks", "tasks/list", "tasks", "taskId"),
+    ("skills", "skills/list", "skills", "uri"),
 ];
+
+/// The items that something identifies, and how many others there are.
+fn identified(items: Value, key: &str) -> (Vec<Value>, usize) {
+    let Value::Array(mut items) = items else { return (Vec::new(), usize::from(!items.is_null())) };
+    let all = items.len();
+    items.retain(|item| item[key].is_string());
+    let others = all - items.len();
+    (items, others)
+}
 
 impl Link {
     pub(super) fn new(
         number: u64,
         resolved: Resolved,
         settings: Settings,
-        place: Place,
+        choice: Choice,
         desk: &Desk,
     ) -> Self {
         let (feed, questions) = (desk.feed.clone(), Arc::clone(&desk.questions));
-        let (session, beside) = (RefCell::default(), RefCell::default());
-        let tools = RefCell::default();
-        Self { number, resolved, settings, place, feed, questions, session, tools, beside }
+        let (session, tools) = (RefCell::default(), RefCell::default());
+        let (life, beside) = (RefCell::default(), RefCell::default());
+        Self { number, resolved, settings, choice, feed, questions, session, tools, life, beside }
     }
 
-    /// Connects, unless it is connected; until it is closed.
+    /// Connects until it is closed; anew if it connects or is connected, for a login may have
+    /// changed what the server allows.
     pub(super) fn reopen(self: &Rc<Self>) {
-        if self.session.borrow().is_none() {
-            self.spawn(Rc::clone(self).open());
+        let link = Rc::clone(self);
+        let life = self.spawn(async move {
+            let earlier = link.session.borrow_mut().take();
+            if let Some(earlier) = earlier {
+                earlier.close(None).await;
+            }
+            link.open().await;
+        });
+        if let Some(earlier) = self.life.replace(Some(life)) {
+            earlier.abort();
         }
     }
 
     /// Runs something that ends with the connection.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + 'static) {
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + 'static) -> AbortHandle {
         let mut beside = self.beside.borrow_mut();
         // What has ended makes room.
         while beside.try_join_next().is_some() {}
-        beside.spawn_local(work);
+        beside.spawn_local(work)
     }
 
     /// Connects, and keeps the lists up to date from then on.
@@ -189,19 +223,23 @@ impl Link {
 
     /// Fetches a list.
     pub(super) async fn refresh(&self, list: &str) {
-        let Some((list, method, member)) = LISTS.iter().find(|(name, ..)| *name == list) else {
+        let Some((list, method, member, key)) = LISTS.iter().find(|(name, ..)| *name == list)
+        else {
             return;
         };
         let Ok(client) = self.client() else { return };
         let mut event = json!({ "event": "list", "connection": self.number, "list": list });
         match all_pages(&client, method, member).await {
             Ok((result, cut)) => {
-                event["items"] = result.to_value()[member].take();
+                let (items, others) = identified(result.to_value()[member].take(), key);
                 if *list == "tools" {
-                    *self.tools.borrow_mut() =
-                        event["items"].as_array().cloned().unwrap_or_default();
+                    (*self.tools.borrow_mut()).clone_from(&items);
                 }
-                event["problem"] = json!(cut);
+                event["items"] = items.into();
+                let others = (others > 0).then(|| {
+                    format!("{method}: left out what is not an object with a {key}: {others}")
+                });
+                event["problem"] = json!(cut.or(others));
             }
             Err(error) => event["problem"] = json!(Failure::from(error).what),
         }
@@ -274,8 +312,12 @@ impl Link {
         };
         let mut event = json!({
             "event": "connection", "connection": self.number, "state": state, "about": about,
-            "name": self.resolved.name, "cwd": cwd, "place": self.place,
+            "name": self.resolved.name, "cwd": cwd, "revision": self.choice.revision,
+            "place": places::shown(&self.resolved.location),
         });
+        if let Place::Name { name, .. } = &self.choice.place {
+            event["target"] = name.as_str().into();
+        }
         if let (Value::Object(event), Value::Object(more)) = (&mut event, more) {
             event.extend(more);
         }
@@ -284,5 +326,27 @@ impl Link {
 
     pub(super) fn publish(&self, what: &str, event: &Value) {
         self.feed.publish(Keep::As(&format!("c{}/{what}", self.number)), event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_that_nothing_identifies_are_left_out() {
+        for (items, count, others) in [
+            (
+                json!([null, "x", { "name": 1 }, { "name": { "toString": 1 } }, { "name": "a" }]),
+                1,
+                4,
+            ),
+            (json!([]), 0, 0),
+            (json!("tools"), 0, 1),
+            (Value::Null, 0, 0),
+        ] {
+            let (found, left) = identified(items.clone(), "name");
+            assert_eq!((found.len(), left), (count, others), "{items}");
+        }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline::base64::URL;
-use bowline::client::auth::{Browser, Exchange, Limits, OAuth};
+use bowline::client::auth::{Browser, Client as OAuthClient, Exchange, Limits, OAuth};
 use bowline::with_causes;
-use bowline_inspector::{Feed, Keep, Problem};
+use bowline_inspector::{Feed, Keep, Login, Problem};
 use serde_json::{Value, json};
 
 use super::link::Link;
-use crate::commands::login::{connect, open_store, url_of};
+use crate::commands::login::{connect, log_out, open_store, url_of};
 use crate::failure::Failure;
 use crate::session::Settings;
 
@@ -21,12 +21,12 @@ const WAIT: Duration = Duration::from_secs(300);
 const MOST: usize = 200;
 
 /// Logs in, and reports each step as `auth` and the state of it all as `login`.
-pub(super) async fn run(link: &Link, scopes: &[String]) -> bool {
+pub(super) async fn run(link: &Link, wanted: &Login) -> bool {
     link.feed.forget(&format!("c{}/auth/", link.number));
     let mut told = Told { feed: link.feed.clone(), number: link.number, is_done: false };
     told.say("running", json!({}));
     told.is_done = false;
-    match log_in(link, scopes).await {
+    match log_in(link, wanted).await {
         Ok(is_logged_in) => {
             let claims = if is_logged_in { claims(link).await } else { None };
             told.say("done", json!({ "isLoggedIn": is_logged_in, "claims": claims }));
@@ -69,7 +69,7 @@ fn say(feed: &Feed, number: u64, state: &str, more: Value) {
     feed.publish(Keep::As(&format!("c{number}/login")), &event);
 }
 
-async fn log_in(link: &Link, scopes: &[String]) -> Result<bool, Failure> {
+async fn log_in(link: &Link, wanted: &Login) -> Result<bool, Failure> {
     let url = url_of(&link.resolved)?;
     let (feed, number) = (link.feed.clone(), link.number);
     let asking = feed.clone();
@@ -85,6 +85,10 @@ async fn log_in(link: &Link, scopes: &[String]) -> Result<bool, Failure> {
             feed.publish(Keep::Result(&key), &step(number, at, exchange));
         }
     };
+    if !wanted.scopes.is_empty() || wanted.client_id.is_some() {
+        // The token that is there would be used as it is.
+        log_out(&link.resolved).await?;
+    }
     let mut limits = Limits::default();
     limits.login = WAIT;
     let web = link.resolved.web()?.build().map_err(|error| Failure::usage(with_causes(&error)))?;
@@ -94,8 +98,15 @@ async fn log_in(link: &Link, scopes: &[String]) -> Result<bool, Failure> {
         .limits(limits)
         .on_exchange(hear)
         .web(web);
-    if !scopes.is_empty() {
-        builder = builder.scopes(scopes);
+    if !wanted.scopes.is_empty() {
+        builder = builder.scopes(&wanted.scopes);
+    }
+    if let Some(id) = &wanted.client_id {
+        let client = OAuthClient::new(id);
+        builder = builder.client(match &wanted.client_secret {
+            Some(secret) => client.secret(secret),
+            None => client,
+        });
     }
     let oauth = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
     let settings = Settings { record: None, ..link.settings.clone() };

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::tap;
 use crate::failure::Failure;
+use crate::redact;
 use crate::target::{Location, Resolved, Scan, Trust};
 
 /// Finds the server that a page names.
@@ -49,29 +50,78 @@ pub(super) fn targets() -> Result<Value, Failure> {
     Ok(json!({ "servers": servers, "problems": scan.problems, "taps": tap::running() }))
 }
 
+/// A location as a page names it.
+fn place_of(location: &Location) -> Place {
+    match location {
+        Location::Url { url, headers } => {
+            Place::Url { url: url.clone(), headers: headers.iter().cloned().collect() }
+        }
+        Location::Command { program, args, env, cwd } => {
+            let text = |it: &OsString| it.to_string_lossy().into_owned();
+            Place::Command {
+                command: text(program),
+                args: args.iter().map(text).collect(),
+                env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+                cwd: cwd.as_ref().map(|it| it.to_string_lossy().into_owned()),
+            }
+        }
+    }
+}
+
+/// The same for everyone to see, without values of headers and variables and other secrets.
+pub(super) fn shown(location: &Location) -> Place {
+    let mut place = place_of(location);
+    let masked = match &mut place {
+        Place::Url { url, headers } => {
+            *url = redact::url(url);
+            headers
+        }
+        Place::Command { args, env, .. } => {
+            *args = redact::words(args).0;
+            env
+        }
+        Place::Name { .. } | Place::Given { .. } => return place,
+    };
+    masked.values_mut().for_each(|value| *value = MASK.to_owned());
+    place
+}
+
+/// Stands for a value that pages do not see.
+const MASK: &str = "…";
+
 /// The servers in pasted JSON, ready to connect to.
 pub(super) fn read_config(text: &str) -> Result<Value, Failure> {
     let mut found = Vec::new();
     for (name, resolved) in Scan::of_text(text)?.all() {
-        let place = match resolved?.location {
-            Location::Url { url, headers } => {
-                Place::Url { url, headers: headers.into_iter().collect() }
-            }
-            Location::Command { program, args, env, cwd } => {
-                let text = |it: &OsString| it.to_string_lossy().into_owned();
-                Place::Command {
-                    command: text(&program),
-                    args: args.iter().map(text).collect(),
-                    env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
-                    cwd: cwd.map(|it| it.to_string_lossy().into_owned()),
-                }
-            }
-        };
-        found.push(json!({ "name": name, "place": place }));
+        found.push(json!({ "name": name, "place": place_of(&resolved?.location) }));
     }
     if found.is_empty() {
         return Err(Failure::usage("no server in this JSON")
             .with_remedy("paste an entry with `command` or `url`, or a file with `mcpServers`"));
     }
     Ok(found.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_see_places_without_secrets() {
+        let of = |text: &str| -> Place { serde_json::from_str::<Place>(text).unwrap() };
+        for (place, seen) in [
+            (
+                r#"{"url":"http://x.test/?token=s3cret","headers":{"Authorization":"Bearer s3cret"}}"#,
+                r#"{"url":"http://x.test/?token=[redacted]","headers":{"Authorization":"…"}}"#,
+            ),
+            (
+                r#"{"command":"npx","args":["--token","s3cret"],"env":{"KEY":"s3cret"},"cwd":"/"}"#,
+                r#"{"command":"npx","args":["--token","[redacted]"],"env":{"KEY":"…"},"cwd":"/"}"#,
+            ),
+        ] {
+            let resolved = resolve(&of(place), None).unwrap();
+            assert_eq!(shown(&resolved.location), of(seen));
+            assert_eq!(place_of(&resolved.location), of(place), "the program keeps them");
+        }
+    }
 }

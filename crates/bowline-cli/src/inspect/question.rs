@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{self, Answering, Answers, Asked, Offered};
 use crate::debug::Question;
+use crate::failure::Failure;
 use crate::screen::Screen;
 
 /// The most questions that wait at a time; a server that asks more is refused.
@@ -18,15 +19,30 @@ const MOST: usize = 256;
 pub(super) struct Questions {
     feed: Feed,
     waiting: Mutex<HashMap<u64, Question>>,
+    /// What the page lets the program answer by itself.
+    rules: Mutex<Answers>,
     next: AtomicU64,
 }
 
 impl Questions {
     pub(super) fn new(feed: Feed) -> Self {
-        Self { feed, waiting: Mutex::default(), next: AtomicU64::new(1) }
+        let (waiting, rules) = (Mutex::default(), Mutex::default());
+        Self { feed, waiting, rules, next: AtomicU64::new(1) }
     }
 
-    /// Lets a client ask the page, after the answers that were prepared.
+    /// Replaces the rules that answer questions from now on, in the form of docs/answers.md.
+    pub(super) fn rule(&self, text: &str) -> Result<(), Failure> {
+        let rules = if text.trim().is_empty() { "{}" } else { text };
+        *self.rules() = Answers::of_rules(rules)?;
+        self.feed.publish(Keep::As("rules"), &json!({ "event": "rules", "text": text }));
+        Ok(())
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Answers> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a client ask the page, after its rules and the answers that were prepared.
     pub(super) fn listen(
         self: &Arc<Self>,
         builder: ClientBuilder,
@@ -38,7 +54,9 @@ impl Questions {
         let screen = Arc::new(Screen::new(&quiet));
         screen.divert(|_| {});
         let ask: Answering = Arc::new(move |asked| {
-            let (questions, prepared) = (Arc::clone(&questions), answers.answer(&asked, &screen));
+            let by_rule = questions.rules().answer(&asked, &screen);
+            let prepared = by_rule.or_else(|| answers.answer(&asked, &screen));
+            let questions = Arc::clone(&questions);
             Box::pin(async move {
                 match prepared {
                     Some(answer) => answer,
@@ -115,5 +133,29 @@ impl Drop for Waiting {
         let Self { questions, connection, number } = self;
         questions.lock().remove(number);
         questions.feed.forget(&format!("c{connection}/question/{number}/"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn rules_are_replaced_whole_or_not_at_all() {
+        let feed = Feed::default();
+        let questions = Questions::new(feed.clone());
+        let text = r#"{"forms":[{"action":"decline"}]}"#;
+        questions.rule(text).unwrap();
+        for (wrong, why) in [
+            (r#"{"form":[]}"#, "unknown field `form`"),
+            (r#"{"roots":["file:///x"]}"#, "roots are not answers"),
+            ("{", "EOF"),
+        ] {
+            let failure = questions.rule(wrong).unwrap_err();
+            assert!(failure.what.contains(why), "{}", failure.what);
+        }
+        let (told, _) = feed.after(0, usize::MAX).await;
+        assert!(told.contains(&json!(text).to_string()), "{told}");
+        questions.rule(" ").unwrap();
     }
 }

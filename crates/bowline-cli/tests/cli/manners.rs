@@ -31,6 +31,17 @@ fn shell_server(rest: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_inspector_does_not_record_over_its_recordings() {
+    let home = Folder::new();
+    let file = home.write("kept.jsonl", "kept");
+    let mut command = program(&home);
+    let told = said(command.args(["inspect", "--no-browser", "--record"]).arg(&file));
+    assert_eq!(told.code, Some(1), "{}", told.err);
+    assert!(told.err.contains("bowline inspect does not take --record"), "{}", told.err);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
+}
+
+#[test]
 #[cfg(unix)]
 fn an_interrupt_ends_the_call_and_the_server() {
     let home = Folder::new();
