@@ -1,10 +1,11 @@
-//! Asks `bowline` and MCP Inspector's command line the same questions, and writes the figures to
-//! `docs/inspector.md`.
+//! Asks `bowline` and MCP Inspector's command line the same questions, measures the pages of both in
+//! one browser, and writes the figures to `docs/inspector.md`.
 //!
 //! Everything is installed and run in `target/inspector`. The lines of [`mod@questions`] are run,
 //! counted and shown on the page; the step fails where an answer differs from what the page says.
 
 mod ask;
+mod browser;
 mod page;
 mod questions;
 mod starting;
@@ -82,6 +83,7 @@ fn compare() -> Result<Vec<String>, String> {
     );
     page::put("questions", &format!("{about}\n\n{}", page::table(questions::HEADING, &rows)))?;
     page::put("starting", &starting::measure(&asker)?)?;
+    page::put("browser", &browser::measure(&asker, &about)?)?;
     Ok(wrong)
 }
 

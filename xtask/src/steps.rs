@@ -174,7 +174,11 @@ pub(crate) const BENCH: Step = Step { name: "bench", needs: &[], run: bench };
 /// The program beside MCP Inspector's command line; writes the page on it.
 pub(crate) const INSPECTOR: Step = Step {
     name: "inspector",
-    needs: &[need("node", How::Package("nodejs")), need("npm", How::Package("npm"))],
+    needs: &[
+        need("node", How::Package("nodejs")),
+        need("npm", How::Package("npm")),
+        need(browser::PROGRAM, How::Package("chromium")),
+    ],
     run: inspector::step,
 };
 
