@@ -398,8 +398,8 @@ export async function apps({ page, check, connect, go, call, view }) {
         const before = await said();
         await go(`#/${at}/tools`);
         await until(page, 'the app heard that its view ends', async () => (await said()) > before);
+        // The last call and its app are there again.
         await go(`#/${at}/apps/listens`);
-        await page.getByRole('button', { name: 'Call', exact: true }).click();
         await heard('ui/notifications/tool-result');
         await page.getByRole('button', { name: 'Close the app' }).click();
         await page.getByText('The app is closed.').waitFor();
@@ -685,23 +685,20 @@ export async function remote({
         const at = await page.evaluate(() => Number(location.hash.match(/\d+/)[0]));
         await call(at, 'whoami');
         await outcome().getByText('ada').first().waitFor();
-        // A login on an open connection opens it anew, once: the server may allow more now.
-        const opened = () =>
-            page.evaluate(
-                async at =>
-                    (await import('/store.js')).connections
-                        .get(at)
-                        .wire.rows.filter(it => it.method === 'initialize' && it.answer).length,
-                at
-            );
-        const before = await opened();
+        // A login on an open connection opens it anew: the server may allow more now.
+        await page.evaluate(async at => {
+            window.was = (await import('/store.js')).connections.get(at).info;
+        }, at);
         await go(`#/${at}/login`);
         await page.getByLabel('Further scopes').fill('notes:write');
         await page.getByRole('button', { name: 'Log in' }).click();
         const again = page.getByRole('link', { name: 'Open the login page' });
         await again.waitFor();
         const [tab] = await Promise.all([context.waitForEvent('page'), again.click()]);
-        await until(page, 'it is opened anew', async () => (await opened()) > before);
+        await page.waitForFunction(async at => {
+            const it = (await import('/store.js')).connections.get(at);
+            return it.state === 'open' && it.info !== window.was;
+        }, at);
         await tab.close();
         await go(`#/${at}`);
         await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
