@@ -112,6 +112,18 @@ pub enum ProxyError {
     List(#[from] CallError),
 }
 
+impl ProxyError {
+    /// The same for others than the server's operator: without what its process wrote to standard
+    /// error, which may contain secrets.
+    #[must_use]
+    pub fn without_stderr(&self) -> Self {
+        match self {
+            Self::Open(error) => Self::Open(error.without_stderr()),
+            Self::List(error) => Self::List(error.without_stderr()),
+        }
+    }
+}
+
 impl Proxy {
     /// Connects to the upstream server, and lists what it has.
     ///
@@ -165,6 +177,13 @@ impl Proxy {
         self.mirror.take_any_uri();
         let beyond = beyond::beyond(&self.mirror.upstream);
         server.with(parts).with(self).beyond(beyond)
+    }
+
+    /// Reads the lists of the upstream server again, soon: after an outage that the connection has
+    /// outlived, for instance. Otherwise they are read again when the server reports a change, in
+    /// a new connection, and every few minutes where the server does not report changes.
+    pub fn refresh(&self) {
+        self.mirror.refresh();
     }
 
     /// How often something could not be passed on. Outlives the proxy.

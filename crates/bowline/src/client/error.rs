@@ -150,6 +150,16 @@ impl CallError {
         Self::Unsendable { method: method.to_owned(), problem: problem.to_string() }
     }
 
+    /// The same for others than the server's operator: without what its process wrote to standard
+    /// error, which may contain secrets.
+    #[must_use]
+    pub fn without_stderr(&self) -> Self {
+        match self {
+            Self::Closed(reason) => Self::Closed(reason.without_stderr()),
+            other => other.clone(),
+        }
+    }
+
     /// The server's error, if the server answered with one.
     pub fn as_refusal(&self) -> Option<&ErrorObject> {
         match self {
@@ -199,6 +209,24 @@ pub struct Exit {
     pub status: String,
     /// The last lines that it wrote to standard error.
     pub stderr: Vec<String>,
+}
+
+impl CloseReason {
+    /// The same for others than the server's operator: without what its process wrote to standard
+    /// error, which may contain secrets.
+    #[must_use]
+    pub fn without_stderr(&self) -> Self {
+        match self {
+            Self::Exited(exit) => Self::Exited(exit.without_stderr()),
+            other => other.clone(),
+        }
+    }
+}
+
+impl Exit {
+    fn without_stderr(&self) -> Arc<Self> {
+        Arc::new(Self { code: self.code, status: self.status.clone(), stderr: Vec::new() })
+    }
 }
 
 impl fmt::Display for CloseReason {
@@ -262,6 +290,21 @@ pub enum OpenError {
     /// Connecting took too long.
     #[error("not connected within {0:?}")]
     TimedOut(Duration),
+}
+
+impl OpenError {
+    /// The same for others than the server's operator: without what its process wrote to standard
+    /// error, which may contain secrets.
+    #[must_use]
+    pub fn without_stderr(&self) -> Self {
+        match self {
+            Self::Connect { error, exit } => {
+                let exit = exit.as_ref().map(|exit| exit.without_stderr());
+                Self::Connect { error: error.clone(), exit }
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 debug_as_sentence!(CallError, OpenError);

@@ -76,15 +76,15 @@ impl HttpService {
 
     /// The answer to a probe of a load balancer; `None` if a request is not one.
     pub(super) fn probe(&self, path: &str) -> Option<Reply> {
-        let place = self.place(path);
-        if !matches!(place, Place::Health | Place::Ready) {
-            return None;
-        }
-        // What else is at the socket may have an answer of its own.
+        // What else is at the socket may have probes and answers of its own.
         match self.mounted(path) {
             Some(Mounted::Json(status, body)) => return Some(reply::json(status, body)),
             Some(Mounted::Service(_)) => return None,
             None => {}
+        }
+        let place = self.place(path);
+        if !matches!(place, Place::Health | Place::Ready) {
+            return None;
         }
         Some(match place {
             _ if self.is_stopping() => reply::busy("the server is shutting down"),

@@ -29,7 +29,20 @@ pub(super) struct Lists {
 
 impl Lists {
     pub(super) const ALL: Self = Self { tools: true, prompts: true, resources: true };
-    const NONE: Self = Self { tools: false, prompts: false, resources: false };
+    pub(super) const NONE: Self = Self { tools: false, prompts: false, resources: false };
+
+    pub(super) fn is_none(self) -> bool {
+        !(self.tools || self.prompts || self.resources)
+    }
+
+    /// These and others.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
+    }
 
     /// The list that a change is about.
     pub(super) fn of(change: &Change) -> Self {

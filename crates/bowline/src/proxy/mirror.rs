@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::entries;
 use super::upstream::{Upstream, lock};
-use crate::client::{CallError, Change, Changes, Phase, StateWatch, Wanted};
+use crate::client::{CallError, Change, Changes, Client, Peer, Phase, StateWatch, Wanted};
 use crate::server::{Entries, LivePart, Place, ResourceEntry};
 use crate::uri_template::Match;
 
@@ -21,6 +23,8 @@ pub(super) struct Mirror {
     pub(super) version: watch::Sender<u64>,
     /// Whether every URI is one of the server's.
     takes_any_uri: AtomicBool,
+    /// Somebody wants the lists to be read again.
+    refresh: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -53,7 +57,7 @@ impl Mirror {
         let changes = changes.inspect_err(|error| {
             tracing::debug!(%error, "the upstream server reports no changes of its lists");
         });
-        let watch = upstream.client.watch();
+        let news = News::new(changes.ok(), &upstream.client);
         let listed = entries::list(&upstream, &Entries::default(), entries::Lists::ALL).await?;
         let state = State { entries: Arc::new(listed), ..State::default() };
         let mirror = Arc::new(Self {
@@ -61,8 +65,9 @@ impl Mirror {
             state: Mutex::new(state),
             version: watch::Sender::new(0),
             takes_any_uri: AtomicBool::new(false),
+            refresh: Arc::clone(&news.refresh),
         });
-        let task = tokio::spawn(follow(Arc::downgrade(&mirror), changes.ok(), watch));
+        let task = tokio::spawn(follow(Arc::downgrade(&mirror), news));
         lock(&mirror.state).tasks.push(task.abort_handle());
         Ok(mirror)
     }
@@ -72,8 +77,12 @@ impl Mirror {
         Arc::clone(&lock(&self.state).entries)
     }
 
-    /// Lists again, and updates every place.
-    async fn update(&self, lists: entries::Lists) {
+    pub(super) fn refresh(&self) {
+        self.refresh.notify_one();
+    }
+
+    /// Lists again, and updates every place. Returns whether that worked.
+    async fn update(&self, lists: entries::Lists) -> bool {
         let old = self.entries();
         match entries::list(&self.upstream, &old, lists).await {
             Ok(new) => {
@@ -85,9 +94,11 @@ impl Mirror {
                 drop(state);
                 places.iter().for_each(|place| self.renew(place, &old, &new));
                 self.version.send_modify(|version| *version += 1);
+                true
             }
             Err(error) => {
                 tracing::warn!(upstream = self.upstream.name, %error, "lists are not up to date");
+                false
             }
         }
     }
@@ -171,36 +182,121 @@ impl LivePart for Watched {
     }
 }
 
-/// Follows the changes of the server's lists, and lists all again in a new connection.
-async fn follow(mirror: Weak<Mirror>, mut changes: Option<Changes>, mut watch: StateWatch) {
-    let mut generation = watch.state().generation;
-    loop {
-        let next = async {
-            match &mut changes {
-                Some(changes) => changes.next().await,
-                None => std::future::pending().await,
+/// How often the lists of a server are read again that does not report changes.
+const LOOK: Duration = Duration::from_secs(300);
+
+/// The gaps between attempts to read lists: they double from the first to the last, as long as
+/// changes come or attempts fail in quick succession.
+const GAPS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(30)];
+
+/// After how long without an attempt the next one is the first again.
+const CALM: Duration = Duration::from_secs(60);
+
+/// What says that the lists must be read again.
+struct News {
+    changes: Option<Changes>,
+    watch: StateWatch,
+    generation: u64,
+    refresh: Arc<Notify>,
+    /// Whether the server reports every change.
+    is_told: bool,
+}
+
+impl News {
+    fn new(changes: Option<Changes>, client: &Client) -> Self {
+        let watch = client.watch();
+        let generation = watch.state().generation;
+        let told = changes.as_ref().zip(client.peer());
+        let is_told = told.is_some_and(|(changes, peer)| reports_all(changes, &peer));
+        Self { changes, watch, generation, refresh: Arc::default(), is_told }
+    }
+
+    /// Waits for the next lists that may have changed; `None` at the end of the connection.
+    async fn next(&mut self) -> Option<entries::Lists> {
+        loop {
+            let next = async {
+                match &mut self.changes {
+                    Some(changes) => changes.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                change = next => match change {
+                    Some(Ok(change)) => return Some(entries::Lists::of(&change)),
+                    _ => {
+                        self.changes = None;
+                        self.is_told = false;
+                    }
+                },
+                state = self.watch.changed() => {
+                    let state = state.filter(|state| state.phase != Phase::Closed)?;
+                    if state.phase == Phase::Ready && state.generation != self.generation {
+                        self.generation = state.generation;
+                        return Some(entries::Lists::ALL);
+                    }
+                }
+                () = self.refresh.notified() => return Some(entries::Lists::ALL),
+                () = tokio::time::sleep(LOOK), if !self.is_told => {
+                    return Some(entries::Lists::ALL);
+                }
             }
+        }
+    }
+}
+
+/// Whether a server reports the changes of every list that it has.
+fn reports_all(changes: &Changes, peer: &Peer) -> bool {
+    let (granted, has) = (changes.granted(), &peer.capabilities);
+    (has.tools.is_none() || granted.tools_list_changed == Some(true))
+        && (has.prompts.is_none() || granted.prompts_list_changed == Some(true))
+        && (has.resources.is_none() || granted.resources_list_changed == Some(true))
+}
+
+/// When lists are read again: at once, and less and less often where that never ends.
+struct Pace {
+    last: Option<Instant>,
+    gap: Duration,
+}
+
+impl Pace {
+    /// When the next attempt may begin.
+    fn next(&mut self) -> Instant {
+        let now = Instant::now();
+        let Some(last) = self.last.filter(|last| now - *last < CALM) else {
+            self.gap = Duration::ZERO;
+            return now;
         };
-        let lists = tokio::select! {
-            change = next => match change {
-                Some(Ok(change)) => entries::Lists::of(&change),
-                _ => {
-                    changes = None;
-                    continue;
+        self.gap = (2 * self.gap).clamp(GAPS[0], GAPS[1]);
+        now.max(last + self.gap)
+    }
+}
+
+/// Reads the lists again whenever they may have changed, until it works.
+async fn follow(mirror: Weak<Mirror>, mut news: News) {
+    let mut pace = Pace { last: None, gap: Duration::ZERO };
+    let mut due = entries::Lists::NONE;
+    let mut at = Instant::now();
+    loop {
+        let is_due = !due.is_none();
+        tokio::select! {
+            more = news.next() => {
+                let Some(more) = more else { return };
+                if !is_due && !more.is_none() {
+                    at = pace.next();
                 }
-            },
-            state = watch.changed() => match state {
-                None => return,
-                Some(state) if state.phase == Phase::Closed => return,
-                Some(state) if state.phase == Phase::Ready && state.generation != generation => {
-                    generation = state.generation;
-                    entries::Lists::ALL
-                }
-                Some(_) => continue,
-            },
-        };
+                due = due.and(more);
+                continue;
+            }
+            () = tokio::time::sleep_until(at), if is_due => {}
+        }
         let Some(mirror) = mirror.upgrade() else { return };
-        mirror.update(lists).await;
+        let lists = std::mem::replace(&mut due, entries::Lists::NONE);
+        let is_done = mirror.update(lists).await;
+        pace.last = Some(Instant::now());
+        if !is_done {
+            due = lists;
+            at = pace.next();
+        }
     }
 }
 

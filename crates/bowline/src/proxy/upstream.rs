@@ -100,6 +100,8 @@ impl Upstream {
                 if matches!(error, CallError::Closed(_)) {
                     self.pool.losses().add(Loss::BrokenCall);
                 }
+                // Callers are not the server's operator.
+                let error = error.without_stderr();
                 ErrorObject::internal(format!("{:?}: {}", self.name, with_causes(&error)))
             }
         })

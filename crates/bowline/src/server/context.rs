@@ -298,6 +298,13 @@ impl Context {
         self.call.rounds.as_ref()?.own_state()?.parse().ok()
     }
 
+    /// Whether the request goes on with an earlier one whose questions the client answers
+    /// (2026-07-28): it came with state that this server has sealed for the same method, name and
+    /// arguments of the same caller. A client can send the same state again.
+    pub fn is_continued(&self) -> bool {
+        self.call.rounds.as_ref().is_some_and(|rounds| rounds.is_continued())
+    }
+
     /// Tells clients that poll a [task](crate::tasks) what it is doing:
     /// `context.status("3 of 7 files")`. Never waits; of messages in quick succession the newest
     /// counts. Does nothing in a call that is not a task.

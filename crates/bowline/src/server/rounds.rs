@@ -230,6 +230,11 @@ impl Rounds {
         answers.map(|(key, answer)| (inner.past.name_of(key), answer.clone())).collect()
     }
 
+    /// Whether an earlier round has led here, as state says that this server has sealed.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.lock().has_state
+    }
+
     /// The state that the handler returned in the last round.
     pub(crate) fn own_state(&self) -> Option<Json> {
         self.lock().past.own.clone()
