@@ -11,13 +11,14 @@ mod secret;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bowline::with_causes;
+use bowline::{Server, with_causes};
 #[cfg(unix)]
 use bowline_gateway::gateway::admin;
 use bowline_gateway::gateway::admin::Question;
 use bowline_gateway::gateway::verify;
 use clap::{Args, Subcommand};
 
+use self::front::Front;
 use self::read::{Read, read};
 use self::running::{Given, serve};
 use crate::failure::{Code, Failure};
@@ -72,6 +73,9 @@ enum Subcommands {
         /// A group that the user is in; may be repeated
         #[arg(long)]
         group: Vec<String>,
+        /// The client program that the token names
+        #[arg(long)]
+        client: Option<String>,
         #[command(flatten)]
         socket: Socket,
     },
@@ -111,6 +115,8 @@ impl GatewayArgs {
             Some(Subcommands::Check { files }) => {
                 let read = load(files).await.map_err(Failure::usage)?;
                 read.plan(None).map_err(Failure::usage)?;
+                let front = Front::of(&read.settings);
+                drop(front.guard(Server::new("trial", "1"), None).map_err(Failure::usage)?);
                 otlp::destination(&read).map_err(Failure::usage)?;
                 screen.print(&read.redacted(&shown(&read)));
                 screen.finish()
@@ -123,9 +129,9 @@ impl GatewayArgs {
             Some(Subcommands::Status(at)) => ask(&screen, &at, Question::Status).await,
             Some(Subcommands::Reload(at)) => ask(&screen, &at, Question::Reload).await,
             Some(Subcommands::Drain(at)) => ask(&screen, &at, Question::Drain).await,
-            Some(Subcommands::Explain { caller, tool, group, socket }) => {
+            Some(Subcommands::Explain { caller, tool, group, client, socket }) => {
                 let subject = Some(caller).filter(|it| it != "-");
-                let question = Question::Explain { subject, groups: group, tool };
+                let question = Question::Explain { subject, groups: group, client, tool };
                 ask(&screen, &socket, question).await
             }
             Some(Subcommands::Verify { file }) => {
@@ -180,21 +186,24 @@ fn shown(read: &Read) -> String {
         let prefix = it.alias().unwrap_or(&it.key);
         line(format!("{} ({}): {}", it.key, it.file.display(), it.about));
         line(format!("  names: {prefix}__*"));
-        let tools = it.tools();
-        for (what, patterns) in [("allow", &tools.allow), ("deny", &tools.deny)] {
-            if !patterns.is_empty() {
-                line(format!("  {what}: {}", patterns.join(", ")));
-            }
-        }
+        it.details().into_iter().for_each(|it| line(format!("  {it}")));
     }
     for it in &read.commands {
         line(format!("tools__{}: {}", it.name, it.run.join(" ")));
     }
     for it in &read.rules {
-        line(format!(
-            "rule {}: allow {:?}, deny {:?}, confirm {:?}",
-            it.name, it.allow, it.deny, it.confirm
-        ));
+        let who = [("subject", &it.subjects), ("group", &it.groups), ("client", &it.clients)];
+        let who = who.into_iter().filter(|(_, names)| !names.is_empty());
+        let who = who.map(|(what, names)| format!("{what} {}", names.join(" or ")));
+        let who: Vec<_> = who.collect();
+        let who = if who.is_empty() { "anyone".to_owned() } else { who.join(", ") };
+        line(format!("rule {} for {who}", it.name));
+        for (what, patterns) in [("allow", &it.allow), ("deny", &it.deny), ("confirm", &it.confirm)]
+        {
+            if !patterns.is_empty() {
+                line(format!("  {what}: {}", patterns.join(", ")));
+            }
+        }
     }
     text
 }

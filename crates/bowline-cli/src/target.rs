@@ -175,6 +175,19 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
+    /// Moves a user and password in the URL to a header, and makes sure that no header and token
+    /// crosses the network unencrypted.
+    pub(crate) fn protect(&mut self, may_be_exposed: bool) -> Result<(), Failure> {
+        let has_tokens = self.tokens.is_some();
+        let Location::Url { url, headers } = &mut self.location else { return Ok(()) };
+        headers.extend(header::taken_from(url));
+        let has_more = has_tokens || !headers.is_empty();
+        if has_more && !may_be_exposed && header::is_exposed(url) {
+            return Err(header::exposed(url));
+        }
+        Ok(())
+    }
+
     /// A server that a person described, in a form or on the command line.
     pub(crate) fn new(name: String, location: Location) -> Self {
         Self {
@@ -298,13 +311,9 @@ impl TargetOptions {
                 resolved.ca.clone_from(&self.ca);
                 resolved.is_insecure = self.insecure;
                 let mut more = self.headers()?;
-                if let Some((clean, user)) = header::without_userinfo(url) {
-                    more.push(("authorization".to_owned(), user));
-                    *url = clean;
-                }
+                more.extend(header::taken_from(url));
                 if !more.is_empty() && !self.insecure_http && header::is_exposed(url) {
-                    let what = format!("{url}: headers and tokens would be sent unencrypted");
-                    return Err(Failure::usage(what)
+                    return Err(header::exposed(url)
                         .with_remedy("use https, or --insecure-http to send them anyway"));
                 }
                 headers.extend(more);

@@ -19,6 +19,7 @@ mod policy;
 mod rate;
 mod shared;
 mod spelling;
+mod status;
 mod telemetry;
 mod upstream;
 
@@ -28,21 +29,21 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bowline::http::{HttpService, Mounted};
-use bowline::{BuildError, Parts, Registry, Server};
+use bowline::{BuildError, Limits, Parts, Registry, Server};
 use http::StatusCode;
-use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 
 pub use self::audit::{Audit, Broken, Record, verify};
 pub use self::command::CommandTool;
 use self::door::Door;
-use self::merge::{COMMANDS, Kind, Merged, Source, advertised, merge};
+use self::merge::{COMMANDS, Merged, Source, advertised, merge};
 pub use self::metrics::serve_metrics;
 pub use self::plan::{Plan, ServerPlan};
 pub use self::policy::{Decision, Policy, Rule, Who};
 pub use self::rate::Rate;
 use self::shared::Shared;
+pub use self::status::{ServerStatus, Status};
 pub use self::telemetry::{Destination, Telemetry};
 pub use self::upstream::Health;
 use self::upstream::{Around, Upstream, lock};
@@ -55,6 +56,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Changes of lists that come this soon after one another are one change.
 const TOGETHER: Duration = Duration::from_millis(20);
+
+/// Longer than any call takes: how long one may take is up to the door and to the command.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Makes the HTTP service of one server's own endpoint; gets the server and its key.
 pub type Serve = Box<dyn Fn(Server, &str) -> Result<HttpService, BuildError> + Send + Sync>;
@@ -91,40 +95,6 @@ impl Drop for Inner {
     }
 }
 
-/// How one server is.
-#[derive(Debug, Clone, Serialize)]
-pub struct ServerStatus {
-    /// Its key.
-    pub server: String,
-    /// How it is.
-    #[serde(flatten)]
-    pub health: Health,
-    /// How often it was connected to.
-    pub starts: u64,
-    /// The process, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub process: Option<u32>,
-    /// How many tools clients see of it, if the rules let them.
-    pub tools: usize,
-}
-
-/// How a gateway is.
-#[derive(Debug, Clone, Serialize)]
-pub struct Status {
-    /// Whether at least one server answers, or there are none.
-    pub is_ready: bool,
-    /// Its servers.
-    pub servers: Vec<ServerStatus>,
-    /// What people should know: names that clash or are too long.
-    pub problems: Vec<String>,
-    /// How many records the audit log has, and its newest digest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<(u64, String)>,
-    /// How many spans were dropped, if they are sent somewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spans_dropped: Option<u64>,
-}
-
 impl Gateway {
     /// Starts all servers of a plan, waits a few seconds for each to answer or fail, and returns
     /// the gateway and the server that its clients use.
@@ -133,9 +103,9 @@ impl Gateway {
     /// When a part cannot be built. A server that does not start is not an error.
     pub async fn start(plan: Plan, serve: Serve) -> Result<(Self, Server), BuildError> {
         let shared = Arc::new(Shared::default());
-        shared.report_to(&plan.report);
         let door = Door { shared: Arc::clone(&shared), server: None };
         let server = Server::new(plan.name.clone(), env!("CARGO_PKG_VERSION"))
+            .limits(limits())
             .declare_all()
             .middleware(door);
         let around = Arc::new(Around {
@@ -144,6 +114,7 @@ impl Gateway {
             grace: Mutex::new(plan.grace),
             start: Mutex::new(plan.start),
             shared: Arc::clone(&shared),
+            has_one_caller: plan.has_one_caller,
         });
         let empty = Current { plan: plan.clone(), upstreams: Vec::new() };
         let gateway = Self(Arc::new(Inner {
@@ -177,6 +148,7 @@ impl Gateway {
     async fn follow(&self, plan: Plan, patience: Duration) -> Result<(), BuildError> {
         let inner = &self.0;
         let _one = inner.reloading.lock().await;
+        inner.shared.report_to(&plan);
         *lock(&inner.around.start) = plan.start;
         let before = inner.now();
         let mut upstreams = Vec::new();
@@ -207,6 +179,8 @@ impl Gateway {
         let current = Arc::new(Current { plan, upstreams });
         *inner.current.write().unwrap_or_else(PoisonError::into_inner) = current;
         inner.merge();
+        // Its grace may be another one.
+        inner.around.changed.notify_one();
         if is_new {
             inner.registry.lists_changed();
         }
@@ -252,55 +226,6 @@ impl Gateway {
         }
         upstreams.is_empty() || upstreams.iter().any(|it| it.health() == Health::Up)
     }
-
-    /// How everything is.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let (current, routes) = (self.0.now(), self.0.shared.routes());
-        let servers = current.upstreams.iter().map(|it| {
-            let own = routes
-                .own
-                .keys()
-                .filter(|(key, kind, _)| *key == it.plan.key && *kind == Kind::Tool);
-            ServerStatus {
-                server: it.plan.key.clone(),
-                health: it.health(),
-                starts: it.starts(),
-                process: it.process_id(),
-                tools: own.count(),
-            }
-        });
-        Status {
-            is_ready: self.is_ready(),
-            servers: servers.collect(),
-            problems: routes.problems.clone(),
-            audit: self.0.shared.audit_head(),
-            spans_dropped: self.0.shared.telemetry().map(|it| it.dropped()),
-        }
-    }
-
-    /// The metrics in Prometheus' text format.
-    #[must_use]
-    pub fn metrics(&self) -> String {
-        let servers = self.status().servers.into_iter();
-        let servers = servers.map(|it| (it.server, it.health == Health::Up, it.starts));
-        self.0.shared.metrics.text(&servers.collect::<Vec<_>>())
-    }
-
-    /// What the rules say about somebody and a tool, by its name at the endpoint for all, or as
-    /// `server/name`.
-    #[must_use]
-    pub fn explain(&self, who: &Who, tool: &str) -> (String, Decision) {
-        let (server, name) = match self.0.shared.route(None, Kind::Tool, tool) {
-            Some(route) => (route.server.to_string(), route.name),
-            None => match tool.split_once('/') {
-                Some((server, name)) => (server.to_owned(), name.to_owned()),
-                None => (String::new(), tool.to_owned()),
-            },
-        };
-        let decision = self.0.shared.policy().decide(who, &server, &name);
-        (format!("{server}/{name}"), decision)
-    }
 }
 
 impl Inner {
@@ -324,15 +249,12 @@ impl Inner {
         if !current.plan.commands.is_empty() {
             servers.insert(COMMANDS.to_owned(), None);
         }
-        let mut sources = Vec::new();
+        let (mut sources, mut refusing) = (Vec::new(), BTreeMap::new());
         for (plan, it) in current.plan.servers.iter().zip(&current.upstreams) {
             let proxy = it.proxy(grace);
-            let why = match it.health() {
-                _ if proxy.is_some() => None,
-                Health::Down(why) => Some(why),
-                _ => Some("it has not answered yet".to_owned()),
-            };
-            servers.insert(plan.key.clone(), why);
+            let why = || it.told().unwrap_or_else(|| "it has not answered yet".to_owned());
+            servers.insert(plan.key.clone(), proxy.is_none().then(why));
+            refusing.extend(it.refusal().map(|why| (plan.key.clone(), why)));
             sources.extend(proxy.map(|proxy| Source { plan, proxy }));
         }
         let Merged { mut routes, mut front, mut own } =
@@ -362,7 +284,7 @@ impl Inner {
             servers.values_mut().for_each(|it| *it = Some(why.clone()));
             routes.problems.push(why);
         }
-        routes.servers = servers;
+        (routes.servers, routes.refusing) = (servers, refusing);
         self.shared.tell_new(&routes.problems);
         self.shared.set_routes(routes);
     }
@@ -370,16 +292,25 @@ impl Inner {
 
 /// Merges whenever something has changed, and when the grace of a server is over.
 async fn follow(inner: std::sync::Weak<Inner>) {
-    const LOOK: Duration = Duration::from_secs(5);
     loop {
         let Some(this) = inner.upgrade() else { return };
         let around = Arc::clone(&this.around);
+        let grace = *lock(&around.grace);
+        let expires = this.now().upstreams.iter().filter_map(|it| it.expires(grace)).min();
         drop(this);
-        let _ = tokio::time::timeout(LOOK, around.changed.notified()).await;
+        match expires {
+            Some(at) => drop(tokio::time::timeout_at(at, around.changed.notified()).await),
+            None => around.changed.notified().await,
+        }
         tokio::time::sleep(TOGETHER).await;
         let Some(this) = inner.upgrade() else { return };
         this.merge();
     }
+}
+
+/// The limits of all servers of a gateway.
+fn limits() -> Limits {
+    Limits { deadline: LONGEST, ..Limits::default() }
 }
 
 /// What `name` of a server is called at the endpoint for all.

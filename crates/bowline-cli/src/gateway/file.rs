@@ -123,6 +123,8 @@ pub(super) struct Server {
     /// Whether a login that `bowline login` has stored is used, for all callers. Only where there
     /// is one caller, unless this says so.
     pub(super) login: Option<bool>,
+    /// Whether headers and tokens may be sent to an http URL on another machine, unencrypted.
+    pub(super) insecure_http: bool,
     /// A token of the gateway's own for a URL.
     pub(super) auth: Option<Credentials>,
     pub(super) tools: Tools,
@@ -167,6 +169,15 @@ pub(super) struct Limits {
     pub(super) timeout: Option<String>,
 }
 
+/// How much each caller may use a command.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CommandLimits {
+    /// Such as 60/min.
+    pub(super) calls: Option<String>,
+    pub(super) running: Option<usize>,
+}
+
 /// A command that is a tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -190,6 +201,8 @@ pub(super) struct Command {
     /// Whether it changes nothing.
     #[serde(default)]
     pub(super) read_only: bool,
+    #[serde(default)]
+    pub(super) limits: CommandLimits,
 }
 
 /// Where a secret is. It is read at the start and at every reload.

@@ -170,7 +170,9 @@ impl Reading {
         self.check_prefixes(&servers);
         let commands = self.commands(&values);
         let rules = std::mem::take(&mut self.access).into_iter().enumerate();
-        let rules = rules.map(|(at, it)| it.rule(at)).collect();
+        let rules: Vec<Rule> = rules.map(|(at, it)| it.rule(at)).collect();
+        let notes = rules.iter().flat_map(|rule| strangers(rule, &servers));
+        self.notes.extend(notes);
         if servers.is_empty() && commands.is_empty() && self.problems.is_empty() {
             self.problems.push("there is no server and no tool in these files".to_owned());
         }
@@ -198,8 +200,12 @@ impl Reading {
                 self.problems.push(format!("{what}; help: choose another alias"));
             }
         }
-        if !self.commands.is_empty() && taken.contains_key("tools") {
-            let what = "a server cannot be called \"tools\" beside [tools]; help: set an alias";
+        if servers.iter().any(|it| it.key == "tools") {
+            let what = "a server cannot be called \"tools\", because rules and records use that \
+                        for [tools]; help: rename it";
+            self.problems.push(what.to_owned());
+        } else if !self.commands.is_empty() && taken.contains_key("tools") {
+            let what = "no alias can be \"tools\" beside [tools]; help: choose another alias";
             self.problems.push(what.to_owned());
         }
     }
@@ -223,6 +229,7 @@ impl Reading {
                     }
                 }
             }
+            let rate = it.limits.calls.as_deref().map(str::parse).transpose();
             let command = CommandTool {
                 name: name.clone(),
                 description: it.description,
@@ -234,8 +241,11 @@ impl Reading {
                 timeout: *timeout.as_ref().unwrap_or(&Duration::ZERO),
                 output: it.output.unwrap_or(256 << 10),
                 is_read_only: it.read_only,
+                rate: rate.as_ref().ok().copied().flatten(),
+                running: it.limits.running,
             };
-            if let Some(problem) = timeout.err().or_else(|| command.problem()) {
+            let problem = timeout.err().or(rate.err()).or_else(|| command.problem());
+            if let Some(problem) = problem {
                 self.problems.push(format!("{}: tools.{name}: {problem}", path.display()));
             }
             commands.push(command);
@@ -267,6 +277,21 @@ fn explained(error: &str) -> String {
         _ => None,
     };
     near.map_or_else(|| error.to_owned(), |near| format!("{}\nhelp: {near}", error.trim_end()))
+}
+
+/// Notes about the patterns of a rule that can match nothing, because there is no such server.
+fn strangers(rule: &Rule, servers: &[Entry]) -> Vec<String> {
+    let known = || servers.iter().map(|it| it.key.as_str()).chain(["tools"]);
+    let patterns = rule.allow.iter().chain(&rule.deny).chain(&rule.confirm);
+    let strange = patterns.filter_map(|pattern| {
+        let server = pattern.split('/').next().unwrap_or_default();
+        if server.contains('*') || known().any(|it| it == server) && pattern.contains('/') {
+            return None;
+        }
+        let near = did_you_mean(server, known()).map(|it| format!("; {it}")).unwrap_or_default();
+        Some(format!("rule {}: no server is called {server:?} ({pattern}){near}", rule.name))
+    });
+    strange.collect()
 }
 
 /// Whether names of tools can begin with this.

@@ -30,6 +30,8 @@ pub(super) struct Running {
     pub(super) gateway: Gateway,
     audit: Mutex<Option<(PathBuf, Arc<Audit>)>>,
     telemetry: Mutex<Option<Sending>>,
+    /// One reload at a time: two could open one audit log twice.
+    reloading: tokio::sync::Mutex<()>,
 }
 
 /// What stays as it was at the start.
@@ -69,6 +71,7 @@ impl Running {
 
     /// Reads all files again. A mistake changes nothing.
     pub(super) async fn reload(&self, given: &Given) -> Result<Value, String> {
+        let _one = self.reloading.lock().await;
         let mut read = load(self.files.clone()).await?;
         let differences = self.fixed.differences(&read, given);
         read.settings.listen = self.fixed.listen;
@@ -113,8 +116,8 @@ impl Running {
                 drain.notify_one();
                 Ok(json!("finishing what runs"))
             }
-            Question::Explain { subject, groups, tool } => {
-                let who = Who { subject, groups, client: None };
+            Question::Explain { subject, groups, client, tool } => {
+                let who = Who { subject, groups, client };
                 let (what, decision) = self.gateway.explain(&who, &tool);
                 Ok(json!({
                     "what": what,
@@ -183,7 +186,10 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
         front: front.clone(),
     };
     let (audit, telemetry) = (Mutex::new(audit), Mutex::new(telemetry));
-    let running = Arc::new(Running { files, fixed, gateway: gateway.clone(), audit, telemetry });
+    let reloading = tokio::sync::Mutex::default();
+    let own = gateway.clone();
+    let running = Running { files, fixed, gateway: own, audit, telemetry, reloading };
+    let running = Arc::new(running);
     let drain = Arc::new(Notify::new());
     let ending = running.gateway.clone();
     let stopping = async {

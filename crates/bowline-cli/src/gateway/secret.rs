@@ -25,25 +25,44 @@ pub(super) fn filled(text: &str, secrets: &BTreeMap<String, String>) -> Result<S
 /// How long a command that prints a secret may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often to look whether it has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The most bytes of a secret.
+const LONGEST: u64 = 1 << 20;
+
 /// What a command prints.
 fn printed(words: &[String]) -> Result<Vec<u8>, String> {
     let (program, args) = words.split_first().ok_or("the command is empty")?;
     let mut command = std::process::Command::new(bowline::client::find_program(program, None));
     let spawned = command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("cannot run {program}: {error}"))?;
+    let started = std::time::Instant::now();
+    let late = || format!("{program} did not finish within {PATIENCE:?} and was ended");
     let output = child.stdout.take();
     let (done, waiting) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = output.map(|mut it| it.read_to_end(&mut bytes));
+        let read = output.map(|it| it.take(LONGEST + 2).read_to_end(&mut bytes));
         let _ = done.send(read.transpose().map(|_| bytes));
     });
     let Ok(read) = waiting.recv_timeout(PATIENCE) else {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("{program} did not finish within {PATIENCE:?} and was ended"));
+        return Err(late());
     };
-    let status = child.wait().map_err(|error| format!("{program}: {error}"))?;
+    // One that has closed its output may go on.
+    let status = loop {
+        match child.try_wait().map_err(|error| format!("{program}: {error}"))? {
+            Some(status) => break status,
+            None if started.elapsed() < PATIENCE => std::thread::sleep(LOOK),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(late());
+            }
+        }
+    };
     if !status.success() {
         return Err(format!("{program} failed ({status})"));
     }
@@ -57,8 +76,11 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
         }
         Secret::File(file) => {
             let file = near.parent().unwrap_or_else(|| Path::new(".")).join(home(file));
-            let read = std::fs::read_to_string(&file);
-            read.map_err(|error| format!("{}: {error}", file.display()))?
+            let mut text = String::new();
+            let read = std::fs::File::open(&file)
+                .and_then(|it| it.take(LONGEST + 2).read_to_string(&mut text));
+            read.map_err(|error| format!("{}: {error}", file.display()))?;
+            text
         }
         Secret::Command(words) => {
             let program = words.first().map(String::as_str).unwrap_or_default();
@@ -68,7 +90,11 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
     };
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
-    if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+    match text.len() as u64 {
+        0 => Err("it is empty".to_owned()),
+        ..=LONGEST => Ok(text.to_owned()),
+        _ => Err("it is longer than 1 MiB".to_owned()),
+    }
 }
 
 /// A path whose `~` is the user's folder.

@@ -30,11 +30,23 @@ pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// A URL without its user and password, and the header that carries them instead.
-pub(super) fn without_userinfo(url: &str) -> Option<(String, String)> {
+fn without_userinfo(url: &str) -> Option<(String, String)> {
     let user = crate::redact::userinfo(url.split(['?', '#']).next()?)?;
     let clean = url.replacen(&format!("{user}@"), "", 1);
     let user = crate::schema::decoded(user);
     Some((clean, format!("Basic {}", bowline::base64::STANDARD.encode(user.as_bytes()))))
+}
+
+/// Takes the user and password out of a URL. Returns the header that carries them instead.
+pub(super) fn taken_from(url: &mut String) -> Option<(String, String)> {
+    let (clean, user) = without_userinfo(url)?;
+    *url = clean;
+    Some(("authorization".to_owned(), user))
+}
+
+/// What people are told about a URL that is exposed.
+pub(super) fn exposed(url: &str) -> Failure {
+    Failure::usage(format!("{url}: headers and tokens would be sent unencrypted"))
 }
 
 /// Whether requests to a URL cross the network unencrypted: `http`, and not to this machine.

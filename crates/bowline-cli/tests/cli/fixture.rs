@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{LazyLock, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use bowline::http::Http;
 use bowline_serve::testing::Said;
@@ -108,6 +110,17 @@ pub(crate) fn said(command: &mut Command) -> Said {
     Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
+/// Waits until something is the case, a minute at most.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1200 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it never happens");
+}
+
 /// Sends a signal.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, name: &str) {
@@ -115,8 +128,17 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// Waits for a line that contains this.
+/// Waits for a line that contains this, two minutes at most: a read cannot be given up, so then the
+/// whole process ends.
 pub(crate) fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
+    let (_found, waiting) = std::sync::mpsc::channel::<()>();
+    let wanted = part.to_owned();
+    thread::spawn(move || {
+        if waiting.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("two minutes, and nothing has said {wanted:?}");
+            std::process::exit(101);
+        }
+    });
     let mut line = String::new();
     while !line.contains(part) {
         line.clear();

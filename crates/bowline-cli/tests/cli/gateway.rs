@@ -3,13 +3,12 @@
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use bowline_serve::testing::Said;
 
-use super::fixture::{Folder, PROGRAM, program, said, signal, wait_for};
+use super::fixture::{Folder, PROGRAM, program, said, signal, until, wait_for};
 
 const SECRET: &str = "sekrit-4711";
 
@@ -98,16 +97,6 @@ impl Running {
     }
 }
 
-fn until(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("it never happens");
-}
-
 #[test]
 fn a_gateway_from_its_start_to_its_end() {
     let mut running = start();
@@ -116,10 +105,13 @@ fn a_gateway_from_its_start_to_its_end() {
     assert_eq!(said.out.trim(), "$(id)", "{}", said.err);
     let said = running.call(&running.url, &["tools__show"]);
     assert_eq!(said.out.trim(), ODD, "{}", said.err);
+    // The gateway serves before slow servers have answered.
+    until(|| running.status()["servers"][0]["state"] == "up");
+    until(|| running.status()["servers"][1]["state"] == "down");
+    until(|| running.call(&running.url, &["c__increment"]).code == Some(0));
     let said = running.call(&running.url, &["c__echo", "saying=x"]);
     assert!(said.err.contains("there is no tool"), "{} {}", said.out, said.err);
     let status = running.status();
-    assert_eq!(status["servers"][1]["state"], "down", "{status}");
     let own = running.url.replace("/mcp", "/servers/counter/mcp");
     for (url, name) in [(&running.url, "c__increment"), (&own, "increment")] {
         let said = running.call(url, &[name]);
@@ -202,7 +194,8 @@ fn g24_a_killed_gateway_leaves_no_secret_in_a_file() {
 #[test]
 fn f_servers_inherit_what_they_need_and_what_the_file_says() {
     let home = Folder::new();
-    let run = |name: &str| format!("env > {name}; exec '{PROGRAM}' serve counter");
+    let run =
+        |name: &str| format!("env > {name}; touch {name}.done; exec '{PROGRAM}' serve counter");
     let own = format!(
         "
 [servers.plain]
@@ -219,10 +212,12 @@ inherit = [\"GATEWAY_*\"]
     let file = home.write("gateway.toml", &own);
     let mut command = program(&home);
     command.env("GATEWAY_TOKEN", SECRET).arg("gateway").arg(file);
-    // It ends with its input, once its servers have started.
-    let told = said(command.stdin(Stdio::null()));
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    let seen = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let seen = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap_or_default();
+    until(|| ["plain.done", "told.done"].iter().all(|it| home.path().join(it).exists()));
+    // It ends with its input.
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
     assert!(seen("plain").contains("PATH=") && !seen("plain").contains(SECRET));
     assert!(seen("told").contains(SECRET));
 }
@@ -242,11 +237,84 @@ fn mistakes_in_names_are_found_before_anything_starts() {
     let two = json!({ "mcpServers": { "one": server(), "two": server() } });
     let told = check(&two, "[servers.one]\nalias = \"two\"\n");
     assert!(told.err.contains("are both called \"two\""), "{}", told.err);
+    let tools = json!({ "mcpServers": { "tools": server() } });
+    let told = check(&tools, "[servers.tools]\nalias = \"t\"\n");
+    assert!(told.err.contains("a server cannot be called \"tools\""), "{}", told.err);
     let told = check(&two, "[servers.one]\nalias = \"a__b\"\n");
     assert!(told.err.contains("without __"), "{}", told.err);
     let off = json!({ "mcpServers": { "one": { "command": "x", "disabled": true } } });
     let told = check(&off, "[servers.one]\ndisabled = false\n");
     assert!(told.out.contains("one__*"), "{} {}", told.out, told.err);
+}
+
+#[test]
+fn check_shows_who_rules_are_about_and_what_can_match_nothing() {
+    let home = Folder::new();
+    let own = home.write(
+        "g.toml",
+        "
+[servers.github]
+url = \"https://github.example/mcp\"
+headers = { X-Key = \"sekrit-4711\" }
+limits = { calls = \"60/min\", running = 8, timeout = \"60s\" }
+[[access]]
+name = \"ops\"
+who = { group = [\"ops\", \"admins\"], client = \"robot\" }
+allow = [\"github/*\", \"*/get\"]
+confirm = [\"githb/merge\", \"hub\"]
+",
+    );
+    let checked = said_of(&home, &["gateway", "check", own.to_str().unwrap()]);
+    for part in [
+        "headers: X-Key\n",
+        "limits: 60/min, 8 at a time, 60s each",
+        "rule ops for group ops or admins, client robot",
+        "rule ops: no server is called \"githb\" (githb/merge); did you mean github?",
+        "rule ops: no server is called \"hub\" (hub)",
+    ] {
+        assert!(checked.out.contains(part), "{part}: {} {}", checked.out, checked.err);
+    }
+    assert!(!checked.out.contains("4711") && !checked.out.contains("(*/get)"), "{}", checked.out);
+}
+
+#[test]
+fn mistakes_in_commands_tokens_and_secrets_are_found_before_anything_starts() {
+    let home = Folder::new();
+    home.write("long", &"x".repeat(2 << 20));
+    let check = |own: &str| {
+        let told =
+            said_of(&home, &["gateway", "check", home.write("g.toml", own).to_str().unwrap()]);
+        (told.code == Some(0), told.err)
+    };
+    for (own, expected) in [
+        ("[tools.a]\nrun = [\"a\", \"{b}\"]\narguments = { b = { pattern = \"(\" } }", "tools.a:"),
+        ("[tools.a]\nrun = [\"a\"]\nlimits = { calls = \"often\" }", "is not a rate"),
+        ("[tools.a]\nrun = [\"a\"]\nlimits = { calls = \"5/s\", running = 2 }", ""),
+        ("[gateway]\nhosts = [\"a b\"]\n[tools.a]\nrun = [\"a\"]", "hosts: a b"),
+        ("[secrets]\nA = { file = \"long\" }\n[tools.a]\nrun = [\"a\"]", "longer than 1 MiB"),
+        ("[servers.a]\nurl = \"http://a.example/mcp\"\nheaders = { X-Key = \"k\" }", "unencrypted"),
+        (
+            "[servers.a]\nurl = \"http://a.example/mcp\"\nheaders = { X-Key = \"k\" }\n\
+             insecure_http = true",
+            "",
+        ),
+        ("[servers.a]\nurl = \"http://bob:pass@a.example/mcp\"", "unencrypted"),
+        ("[servers.a]\nurl = \"https://bob:pass@a.example/mcp\"", ""),
+        ("[servers.a]\nurl = \"http://a.example/mcp\"", ""),
+    ] {
+        let (is_good, told) = check(own);
+        assert_eq!(is_good, expected.is_empty(), "{own}: {told}");
+        assert!(told.contains(expected) && !told.contains("pass"), "{own}: {told}");
+    }
+}
+
+#[test]
+fn a_client_calls_through_a_gateway_on_stdio() {
+    let home = Folder::new();
+    let own = home.write("g.toml", "[tools.say]\nrun = [\"printf\", \"%s\", \"{what}\"]\n");
+    let own = own.to_str().unwrap();
+    let told = said_of(&home, &["call", "tools__say", "what=$(id)", "--", PROGRAM, "gateway", own]);
+    assert_eq!((told.out.trim(), told.code), ("$(id)", Some(0)), "{}", told.err);
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub enum Question {
         /// Their groups.
         #[serde(default)]
         groups: Vec<String>,
+        /// The client program that their token names.
+        #[serde(default)]
+        client: Option<String>,
         /// The tool.
         tool: String,
     },

@@ -9,9 +9,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bowline::client::{ProcessGroup, find_program};
-use bowline::{Context, Json, Tool, model};
+use bowline::model::ToolAnnotations;
+use bowline::{Context, Json, Server, Tool, with_causes};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::rate::Rate;
 
 /// A command that is a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +39,10 @@ pub struct CommandTool {
     pub output: usize,
     /// Whether it changes nothing.
     pub is_read_only: bool,
+    /// How often each caller may run it.
+    pub rate: Option<Rate>,
+    /// How many of them each caller may run at a time.
+    pub running: Option<usize>,
 }
 
 /// What commands inherit from the gateway's environment, which has secrets.
@@ -79,8 +86,11 @@ impl CommandTool {
         }
         let known = self.placeholders();
         let given = self.arguments.keys().chain(&self.optional);
-        let stray = given.into_iter().find(|name| !known.contains(name));
-        stray.map(|name| format!("{{{name}}} does not occur in run"))
+        if let Some(name) = given.into_iter().find(|name| !known.contains(name)) {
+            return Some(format!("{{{name}}} does not occur in run"));
+        }
+        let set = Server::new("trial", "1").registry().set(self.tool(&self.name));
+        set.err().map(|error| with_causes(&error))
     }
 
     /// The tool, under a name.
@@ -98,19 +108,15 @@ impl CommandTool {
             "required": required,
             "additionalProperties": false,
         });
-        let definition = json!({
-            "name": name,
-            "description": self.description.clone().unwrap_or_else(|| self.run.join(" ")),
-            "inputSchema": schema,
-            "annotations": { "readOnlyHint": self.is_read_only },
-        });
-        let definition: model::Tool =
-            serde_json::from_value(definition).expect("it has a name and a schema");
+        let annotations =
+            ToolAnnotations { read_only_hint: Some(self.is_read_only), ..Default::default() };
         let this = self.clone();
-        Tool::from_model(definition, move |_: Context, arguments: Json| {
+        let tool = Tool::raw(name, schema, move |_: Context, arguments: Json| {
             let this = this.clone();
             async move { this.call(&arguments.to_value()).await }
-        })
+        });
+        let description = self.description.clone().unwrap_or_else(|| self.run.join(" "));
+        tool.description(description).annotations(annotations)
     }
 
     /// The words of one call.
@@ -168,7 +174,7 @@ impl CommandTool {
         let mut child =
             command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
         // Ends what the command has started, too, if the call is given up.
-        let mut group = Some(Abandoned(ProcessGroup::of(&child)));
+        let mut group = Abandoned { group: ProcessGroup::of(&child), is_over: false };
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let run = async {
             let (out, err) = tokio::join!(read(out, self.output), read(err, self.output / 4));
@@ -180,9 +186,7 @@ impl CommandTool {
                 self.timeout
             ));
         };
-        if let Some(group) = group.take() {
-            std::mem::forget(group);
-        }
+        group.is_over = true;
         let status = status.map_err(|error| format!("{program}: {error}"))?;
         if status.success() {
             return Ok(out);
@@ -192,12 +196,17 @@ impl CommandTool {
     }
 }
 
-/// Kills a command and its descendants when it is dropped.
-struct Abandoned(ProcessGroup);
+/// Kills a command and its descendants when it is dropped before its end.
+struct Abandoned {
+    group: ProcessGroup,
+    is_over: bool,
+}
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        self.0.kill();
+        if !self.is_over {
+            self.group.kill();
+        }
     }
 }
 
@@ -260,6 +269,8 @@ mod tests {
             timeout: Duration::from_secs(10),
             output: 1000,
             is_read_only: false,
+            rate: None,
+            running: None,
         }
     }
 
@@ -293,14 +304,20 @@ mod tests {
     #[tokio::test]
     async fn output_time_and_environment_are_bounded() {
         let mut print = command(&["sh", "-c", "env | grep -c '^CARGO'; yes | head -c 5000"]);
+        // Machines can be slow; what ends by itself is not to be ended.
+        let patient = |mut it: CommandTool| {
+            it.timeout = Duration::from_secs(60);
+            it
+        };
         print.output = 100;
+        let print = patient(print);
         let printed = print.call(&json!({})).await.unwrap();
         assert!(printed.starts_with("0\n"), "{printed}");
         assert!(printed.ends_with("more bytes of output were left out]"), "{printed}");
         let mut sleep = command(&["sleep", "1000"]);
         sleep.timeout = Duration::from_millis(50);
         assert!(sleep.call(&json!({})).await.unwrap_err().contains("did not finish"));
-        let failing = command(&["sh", "-c", "echo wrong >&2; exit 3"]);
+        let failing = patient(command(&["sh", "-c", "echo wrong >&2; exit 3"]));
         let told = failing.call(&json!({})).await.unwrap_err();
         assert!(told.contains("exit status: 3") && told.contains("wrong"), "{told}");
     }

@@ -15,6 +15,7 @@ use bowline::model::{
     SubscriptionsListenParams,
 };
 use bowline::{Answer, ErrorCode, ErrorObject, Incoming, Middleware, Next, Outcome};
+use bowline_proto::members::RawMembers;
 use bowline_proto::method::{
     CallTool, Complete, GetPrompt, Method, ReadResource, Subscribe, SubscriptionsListen,
 };
@@ -26,6 +27,12 @@ use self::record::{About, ending};
 use super::merge::{Kind, Route};
 use super::policy::{Decision, Who};
 use super::shared::Shared;
+
+/// The code of an error that says when to come back.
+pub(super) const LIMITED: ErrorCode = ErrorCode(-31_429);
+
+/// The code of an error that says that the user did not agree.
+pub(super) const DECLINED: ErrorCode = ErrorCode(-31_403);
 
 /// The most bytes of a text that a peer chose and the audit keeps.
 const LONGEST: usize = 512;
@@ -88,6 +95,13 @@ struct Use<'a> {
     about: &'a About,
 }
 
+/// Why something that may be used has not run.
+struct Refused {
+    /// For the record.
+    as_what: &'static str,
+    outcome: Outcome,
+}
+
 impl Door {
     async fn pass(self, incoming: Incoming, next: Next) -> Outcome {
         let about = About::begin(&self.shared, &incoming);
@@ -96,7 +110,7 @@ impl Door {
         }
         let outcome = match self.refusal(&incoming) {
             Some(error) => Err(error.into()),
-            None => next.run(incoming).await,
+            None => self.shared.without_secrets(next.run(incoming).await),
         };
         about.end(&self.shared, (None, None), &outcome);
         outcome
@@ -137,14 +151,19 @@ impl Door {
             decision.is_allowed = false;
             "it is not served now".clone_into(&mut decision.rule);
         }
-        let mut record = About::record(&incoming, &name, route.as_ref(), decision.as_ref());
+        let mut record = about.record(&incoming, &name, route.as_ref(), decision.as_ref());
         if let Err(error) = shared.can_record() {
             return self.unrecorded(&error);
         }
+        let mut refused = None;
         let outcome = match (&route, &decision) {
             (Some(route), Some(decision)) if decision.is_allowed => {
                 let used = Use { name: &name, route, decision, about: &about };
-                self.allowed(incoming, next, used).await
+                let allowed = self.allowed(incoming, next, used).await;
+                allowed.unwrap_or_else(|Refused { as_what, outcome }| {
+                    refused = Some(as_what.to_owned());
+                    outcome
+                })
             }
             (known, _) => {
                 if known.is_some() {
@@ -153,7 +172,7 @@ impl Door {
                 Err(self.missing_name(&incoming.method, kind, &who, &name).into())
             }
         };
-        record.outcome = Some(ending(&outcome));
+        record.outcome = Some(refused.unwrap_or_else(|| ending(&outcome)));
         record.microseconds = u64::try_from(about.started.elapsed().as_micros()).ok();
         about.end(shared, (route.as_ref(), decision.as_ref()), &outcome);
         match shared.record(&record) {
@@ -168,37 +187,56 @@ impl Door {
         Err(ErrorObject::internal("the gateway cannot record this request").into())
     }
 
-    async fn allowed(&self, incoming: Incoming, next: Next, used: Use<'_>) -> Outcome {
+    /// Goes on to what may be used, unless something else stands in the way.
+    async fn allowed(
+        &self,
+        incoming: Incoming,
+        next: Next,
+        used: Use<'_>,
+    ) -> Result<Outcome, Refused> {
         let (shared, route) = (&self.shared, used.route);
         let is_tool = route.kind == Kind::Tool;
         let caller = caller(&incoming);
-        if let Err(wait) = shared.take(route, &caller) {
+        let too_many = |wait| {
             shared.metrics.count("rate_limited");
-            return limited(is_tool, &route.server, wait);
-        }
-        let Some(_running) = shared.run(route, &caller) else {
-            shared.metrics.count("rate_limited");
-            return limited(is_tool, &route.server, Duration::from_secs(1));
+            Refused { as_what: "limited", outcome: limited(is_tool, &route.server, wait) }
         };
+        // A request and its further rounds are one.
+        if !self.goes_on(&incoming) {
+            shared.take(route, &caller).map_err(too_many)?;
+        }
+        let running = shared.run(route, &caller);
+        let _running = running.ok_or_else(|| too_many(Duration::from_secs(1)))?;
+        if let Some(why) = shared.refusing(route) {
+            let outcome = Err(ErrorObject::internal(format!("{}: {why}", route.server)).into());
+            return Err(Refused { as_what: "down", outcome });
+        }
         if used.decision.confirms {
             if incoming.method == Complete::NAME {
                 // Nobody is asked about each key, and nothing runs unasked.
-                return Ok(Answer::Completion(CompleteResult::default()));
+                return Ok(Ok(Answer::Completion(CompleteResult::default())));
             }
-            if let Err(why) = agree(&shared.agreements, &incoming, route, used.name).await? {
-                return refused(is_tool, why);
+            match agree(&shared.agreements, &incoming, route, used.name).await {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => {
+                    return Err(Refused { as_what: "declined", outcome: declined(is_tool, why) });
+                }
+                Err(failure) => return Ok(Err(failure)),
             }
         }
-        let answer = used.about.onward((shared, route), incoming, next);
-        match shared.timeout(route) {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
-                    let what = format!("{}: no answer within {limit:?}", route.server);
-                    Err(ErrorObject::internal(what).into())
-                }
-            },
+        Ok(used.about.onward((shared, route), incoming, next).await)
+    }
+
+    /// Whether a request goes on with one that was counted. Its state says so, once.
+    fn goes_on(&self, incoming: &Incoming) -> bool {
+        if !incoming.context.is_continued() {
+            return false;
+        }
+        let params = incoming.params.as_ref().and_then(|it| it.parse::<RawMembers<'_>>().ok());
+        match params.as_ref().and_then(|it| it.get("requestState")) {
+            Some(state) => self.shared.continued.spend_digest(state.get()),
+            // A task runs again.
+            None => true,
         }
     }
 
@@ -252,12 +290,12 @@ fn limited(is_tool: bool, server: &str, wait: Duration) -> Outcome {
         return text_error(what);
     }
     let data = serde_json::json!({ "retryAfterMs": seconds * 1000 });
-    Err(ErrorObject::new(ErrorCode(-31_429), what).with_data(data.into()).into())
+    Err(ErrorObject::new(LIMITED, what).with_data(data.into()).into())
 }
 
 /// What a caller is told whose user does not agree.
-fn refused(is_tool: bool, why: String) -> Outcome {
-    if is_tool { text_error(why) } else { Err(ErrorObject::new(ErrorCode(-31_403), why).into()) }
+fn declined(is_tool: bool, why: String) -> Outcome {
+    if is_tool { text_error(why) } else { Err(ErrorObject::new(DECLINED, why).into()) }
 }
 
 fn text_error(text: String) -> Outcome {
@@ -324,6 +362,8 @@ mod tests {
             grace: Duration::from_secs(60),
             start: Duration::from_secs(20),
             report: Arc::new(|_| {}),
+            redactor: Arc::default(),
+            has_one_caller: false,
         };
         let started = Gateway::start(plan, Box::new(|server, _| server.http().into_service()));
         let (_gateway, server) = started.await.unwrap();

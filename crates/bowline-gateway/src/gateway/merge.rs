@@ -46,12 +46,17 @@ pub(super) struct Routes {
     pub(super) templates: Vec<(UriTemplate, Route)>,
     /// The servers, and why there is no list of them.
     pub(super) servers: BTreeMap<String, Option<String>>,
+    /// The servers whose calls must fail at once, and why.
+    pub(super) refusing: BTreeMap<String, String>,
     /// What is wrong, for people.
     pub(super) problems: Vec<String>,
 }
 
 /// Clients limit names to 64 characters and put something like `mcp__name__` in front.
 const LONGEST: usize = 64 - 12;
+
+/// How many problems of one server people are told: names are its choice.
+const PROBLEMS: usize = 20;
 
 /// The name at the endpoint for all servers.
 pub(super) fn advertised(has_prefixes: bool, prefix: &str, name: &str) -> String {
@@ -104,32 +109,39 @@ fn routes(found: &[Found]) -> Routes {
     for it in found {
         *counts.entry((it.route.kind, &it.advertised)).or_default() += 1;
     }
+    let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut problem = |key: &str, what: String| {
+        let known = problems.entry(key.to_owned()).or_default();
+        match known.len() {
+            ..PROBLEMS => known.push(format!("{key}: {what}")),
+            PROBLEMS => known.push(format!("{key}: more names are wrong, too")),
+            _ => {}
+        }
+    };
     for it in found {
         let (key, kind) = (it.route.server.to_string(), it.route.kind);
         let is_uri = matches!(kind, Kind::Resource | Kind::Template);
         routes.own.entry((key.clone(), kind, it.name.clone())).or_insert_with(|| it.route.clone());
         if counts.get(&(kind, it.advertised.as_str())).is_some_and(|it| *it > 1) && !is_uri {
             let name = &it.advertised;
-            routes.problems.push(format!(
-                "{key}: {name:?} is withheld, because it would be the name of two things; help: \
-                 set tools.rename, an alias, or prefix = \"always\""
-            ));
+            let what = "is withheld, because it would be the name of two things; help: set \
+                        tools.rename, an alias, or prefix = \"always\"";
+            problem(&key, format!("{name:?} {what}"));
             continue;
         }
         if routes.front.contains_key(&(kind, it.advertised.clone())) {
             // The first server wins: a URI is a locator that also occurs within texts.
             let uri = &it.advertised;
-            routes
-                .problems
-                .push(format!("{key}: {uri:?} is that of a server before it, which is used"));
+            problem(&key, format!("{uri:?} is that of a server before it, which is used"));
             continue;
         }
         if !is_uri && it.advertised.chars().count() > LONGEST {
             let name = &it.advertised;
-            routes.problems.push(format!(
-                "{key}: {name:?} is longer than {LONGEST} characters: clients that add a prefix of \
-                 their own may cut or reject it; help: set an alias or tools.rename"
-            ));
+            let what = format!(
+                "is longer than {LONGEST} characters: clients that add a prefix of their own may \
+                 cut or reject it; help: set an alias or tools.rename"
+            );
+            problem(&key, format!("{name:?} {what}"));
         }
         if kind == Kind::Tool {
             let meant = routes.bare.entry(it.name.clone()).or_default();
@@ -140,6 +152,7 @@ fn routes(found: &[Found]) -> Routes {
         }
         routes.front.insert((kind, it.advertised.clone()), it.route.clone());
     }
+    routes.problems = problems.into_values().flatten().collect();
     routes
 }
 

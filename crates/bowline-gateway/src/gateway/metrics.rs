@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use bowline_proto::http::{Access, Fields};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -215,33 +216,52 @@ impl Histogram {
     }
 }
 
-/// Serves the metrics for Prometheus on a socket, until the future is dropped.
+/// How many scrapers are served at a time, and how long each may take.
+const SCRAPERS: usize = 16;
+const SCRAPE: Duration = Duration::from_secs(30);
+
+/// Serves the metrics for Prometheus on a socket, until the future is dropped. On loopback only
+/// requests for a local name are answered: a foreign page cannot make one.
 pub async fn serve_metrics(listener: tokio::net::TcpListener, gateway: Gateway) {
-    use hyper::service::service_fn;
-    use tokio::io::AsyncWriteExt as _;
+    let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+    let access = if is_local { Access::new() } else { Access::new().with_any_host() };
+    let access = Arc::new(access);
+    let mut tasks = tokio::task::JoinSet::new();
     loop {
-        let Ok((mut stream, _)) = listener.accept().await else {
+        while tasks.len() >= SCRAPERS {
+            tasks.join_next().await;
+        }
+        let Ok((stream, _)) = listener.accept().await else {
             // Too many open files: that passes.
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let gateway = gateway.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|_| {
-                let text = gateway.metrics();
-                let kind = "text/plain; version=0.0.4";
-                let response =
-                    http::Response::builder().header(http::header::CONTENT_TYPE, kind).body(text);
-                std::future::ready(response)
-            });
-            let io = hyper_util::rt::TokioIo::new(&mut stream);
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(hyper_util::rt::TokioTimer::new());
-            // A scraper that leaves is gone.
-            let _ = builder.serve_connection(io, service).await;
-            let _ = stream.shutdown().await;
-        });
+        while tasks.try_join_next().is_some() {}
+        let scraped = scraped(stream, gateway.clone(), Arc::clone(&access));
+        tasks.spawn(tokio::time::timeout(SCRAPE, scraped));
     }
+}
+
+async fn scraped(mut stream: tokio::net::TcpStream, gateway: Gateway, access: Arc<Access>) {
+    use hyper::service::service_fn;
+    use tokio::io::AsyncWriteExt as _;
+    let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
+        let authority = request.uri().authority().map(http::uri::Authority::as_str);
+        let fields = Fields::read(request.headers());
+        let (status, text) = match access.check(authority, &fields) {
+            Ok(()) => (http::StatusCode::OK, gateway.metrics()),
+            Err(denied) => (http::StatusCode::FORBIDDEN, format!("{denied}\n")),
+        };
+        let response = http::Response::builder().status(status);
+        let response = response.header(http::header::CONTENT_TYPE, "text/plain; version=0.0.4");
+        std::future::ready(response.body(text))
+    });
+    let io = hyper_util::rt::TokioIo::new(&mut stream);
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(hyper_util::rt::TokioTimer::new()).keep_alive(false);
+    // A scraper that leaves is gone.
+    let _ = builder.serve_connection(io, service).await;
+    let _ = stream.shutdown().await;
 }
 
 fn escaped(value: &str) -> String {

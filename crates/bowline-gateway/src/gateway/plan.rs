@@ -11,6 +11,7 @@ use super::policy::Policy;
 use super::rate::Rate;
 use super::telemetry::Telemetry;
 use crate::bridge::{Report, ToolRules};
+use crate::redact::Redactor;
 
 /// What a gateway serves.
 #[derive(Clone)]
@@ -35,6 +36,10 @@ pub struct Plan {
     pub start: Duration,
     /// Told what people should know, once: servers that go and come back, names that clash.
     pub report: Report,
+    /// Removes secrets from what callers, operators and telemetry are told about failures.
+    pub redactor: Arc<Redactor>,
+    /// Whether there is one caller only, as on standard input and output. Counts at the start.
+    pub has_one_caller: bool,
 }
 
 /// One server behind the gateway.

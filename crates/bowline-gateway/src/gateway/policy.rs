@@ -1,6 +1,6 @@
 //! Who may use what.
 
-use bowline::Profile;
+use bowline::{Principal, Profile};
 use serde_json::Value;
 
 use crate::bridge::tools::matches;
@@ -62,17 +62,9 @@ impl Policy {
     #[must_use]
     pub fn who(&self, caller: &Profile) -> Who {
         let Some(principal) = &caller.principal else { return Who::default() };
-        let claims = self.group_claims.iter().filter_map(|it| principal.claims().get(it));
-        let groups = claims.flat_map(|claim| match claim {
-            Value::String(one) => one.split_whitespace().map(str::to_owned).collect(),
-            Value::Array(many) => {
-                many.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        });
         Who {
             subject: Some(principal.subject().to_owned()),
-            groups: groups.collect(),
+            groups: groups(self, principal),
             client: principal.client_id().map(str::to_owned),
         }
     }
@@ -150,6 +142,18 @@ impl Policy {
     }
 }
 
+/// The groups that a token names.
+fn groups(policy: &Policy, principal: &Principal) -> Vec<String> {
+    let claims = policy.group_claims.iter().filter_map(|it| principal.claims().get(it));
+    let groups = claims.flat_map(|claim| match claim {
+        // Whole: the names of groups have spaces.
+        Value::String(one) => vec![one.clone()],
+        Value::Array(many) => many.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    });
+    groups.collect()
+}
+
 impl Rule {
     fn is_about(&self, who: &Who) -> bool {
         let fits = |patterns: &[String], name: Option<&str>| {
@@ -202,6 +206,15 @@ mod tests {
             let expected = Decision { is_allowed, confirms, rule: rule.to_owned() };
             assert_eq!(decided, expected, "{who:?} {server}/{name}");
         }
+    }
+
+    #[test]
+    fn a_group_is_one_whatever_its_name() {
+        let policy = Policy { group_claims: texts(&["groups", "roles"]), ..Policy::default() };
+        let claims = serde_json::json!({ "groups": "Domain Admins", "roles": ["a b", "c"] });
+        let claims = claims.as_object().unwrap().clone();
+        let principal = Principal::new("ann").with_claims(claims);
+        assert_eq!(groups(&policy, &principal), ["Domain Admins", "a b", "c"]);
     }
 
     #[test]

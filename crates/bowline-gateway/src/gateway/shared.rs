@@ -1,16 +1,18 @@
 //! What the requests of a gateway share. A reload replaces it piece by piece.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use bowline::Outcome;
 use bowline::uri_template::Match;
 use tokio::time::Instant;
 
 use super::audit::{Audit, Record};
 use super::door::Agreements;
-use super::merge::{Kind, Route, Routes};
+use super::merge::{COMMANDS, Kind, Route, Routes};
 use super::metrics::Metrics;
 use super::plan::Plan;
 use super::policy::{Decision, Policy, Who};
@@ -19,6 +21,7 @@ use super::spelling::plainest;
 use super::telemetry::Telemetry;
 use super::upstream::lock;
 use crate::bridge::Report;
+use crate::redact::Redactor;
 
 #[derive(Default)]
 pub(super) struct Shared {
@@ -28,17 +31,20 @@ pub(super) struct Shared {
     audit: RwLock<Option<Arc<Audit>>>,
     telemetry: RwLock<Option<Arc<Telemetry>>>,
     report: RwLock<Option<Report>>,
+    redactor: RwLock<Option<Arc<Redactor>>>,
     /// What people were told and is still so.
     told: Mutex<HashSet<String>>,
     /// What was reported to them, for a while.
     recently: Mutex<Option<(String, Instant)>>,
     pub(super) agreements: Agreements,
+    /// Requests that have gone on once with an earlier one.
+    pub(super) continued: Agreements,
     pub(super) metrics: Arc<Metrics>,
     used: Used,
     running: Mutex<HashMap<(String, String), usize>>,
 }
 
-/// The limits of one server.
+/// The limits of one server or command.
 struct Limits {
     rate: Option<Rate>,
     running: Option<usize>,
@@ -64,6 +70,17 @@ impl Drop for Running {
     }
 }
 
+/// How long a call may take, unless a limit says so.
+const TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// What a call counts as: commands are counted each.
+fn counted(route: &Route) -> Cow<'_, str> {
+    if *route.server == *COMMANDS {
+        return Cow::Owned(format!("{COMMANDS}/{}", route.name));
+    }
+    Cow::Borrowed(&route.server)
+}
+
 fn get<T: Clone>(lock: &RwLock<T>) -> T {
     lock.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -86,13 +103,31 @@ impl Shared {
             let limits = Limits { rate: it.rate, running: it.running, timeout: it.timeout };
             (it.key.clone(), limits)
         });
-        put(&self.limits, Arc::new(limits.collect()));
-        self.report_to(&plan.report);
+        let of_commands = plan.commands.iter().map(|it| {
+            let limits = Limits { rate: it.rate, running: it.running, timeout: None };
+            (format!("{COMMANDS}/{}", it.name), limits)
+        });
+        put(&self.limits, Arc::new(limits.chain(of_commands).collect()));
         is_new
     }
 
-    pub(super) fn report_to(&self, report: &Report) {
-        put(&self.report, Some(Arc::clone(report)));
+    /// Tells people as a plan says, and hides its secrets.
+    pub(super) fn report_to(&self, plan: &Plan) {
+        put(&self.report, Some(Arc::clone(&plan.report)));
+        put(&self.redactor, Some(Arc::clone(&plan.redactor)));
+    }
+
+    /// Removes secrets from a text.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        get(&self.redactor).map_or_else(|| text.to_owned(), |it| it.text(text))
+    }
+
+    /// Removes secrets from what an error says.
+    pub(super) fn without_secrets(&self, outcome: Outcome) -> Outcome {
+        outcome.map_err(|mut failure| {
+            failure.error.message = self.redacted(&failure.error.message);
+            failure
+        })
     }
 
     /// Tells people something.
@@ -204,20 +239,20 @@ impl Shared {
 
     /// Counts a call, or returns how long to wait for the next one.
     pub(super) fn take(&self, route: &Route, caller: &str) -> Result<(), Duration> {
-        let limits = get(&self.limits);
-        match limits.get(&*route.server).and_then(|it| it.rate) {
-            Some(rate) => self.used.take(rate, caller, &route.server),
+        let (limits, counted) = (get(&self.limits), counted(route));
+        match limits.get(&*counted).and_then(|it| it.rate) {
+            Some(rate) => self.used.take(rate, caller, &counted),
             None => Ok(()),
         }
     }
 
     /// Begins a call, if the caller does not run too many.
     pub(super) fn run(self: &Arc<Self>, route: &Route, caller: &str) -> Option<Running> {
-        let limits = get(&self.limits);
-        let Some(most) = limits.get(&*route.server).and_then(|it| it.running) else {
+        let (limits, counted) = (get(&self.limits), counted(route));
+        let Some(most) = limits.get(&*counted).and_then(|it| it.running) else {
             return Some(Running { shared: Arc::clone(self), key: None });
         };
-        let key = (caller.to_owned(), route.server.to_string());
+        let key = (caller.to_owned(), counted.into_owned());
         let mut running = lock(&self.running);
         let count = running.entry(key.clone()).or_default();
         if *count >= most {
@@ -228,8 +263,15 @@ impl Shared {
         Some(Running { shared: Arc::clone(self), key: Some(key) })
     }
 
-    pub(super) fn timeout(&self, route: &Route) -> Option<Duration> {
-        get(&self.limits).get(&*route.server)?.timeout
+    /// How long a call to a server may take.
+    pub(super) fn timeout(&self, route: &Route) -> Duration {
+        let limits = get(&self.limits);
+        limits.get(&*route.server).and_then(|it| it.timeout).unwrap_or(TIMEOUT)
+    }
+
+    /// Why calls to where a route leads must fail at once, if they must.
+    pub(super) fn refusing(&self, route: &Route) -> Option<String> {
+        self.routes().refusing.get(&*route.server).cloned()
     }
 
     /// Whether what happens now can be recorded.

@@ -24,6 +24,7 @@ use tokio::task::AbortHandle;
 use self::export::{Exporter, Message};
 pub(super) use self::request::Trace;
 use self::span::Span;
+pub(super) use self::span::error_type;
 use super::metrics::Metrics;
 use super::upstream::lock;
 

@@ -4,16 +4,19 @@
 //! [grace](super::Plan::grace) time, and calls to a process that has died fail at once: it is
 //! started again here, where starts take turns, and not by its client.
 
+mod reach;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline::client::{Phase, Restart, StateWatch, Target};
-use bowline::{Proxy, Registry, Server, http::HttpService, with_causes};
+use bowline::client::{Phase, StateWatch, WaitError};
+use bowline::{Proxy, Registry, Server, http::HttpService};
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use self::reach::{Cause, ask, connect};
 use super::door::Door;
 use super::metrics::{Labels, Timed};
 use super::plan::ServerPlan;
@@ -22,11 +25,19 @@ use super::shared::Shared;
 /// The gaps between attempts to connect: they double from the first to the last.
 const GAPS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 
-/// How long a server that starts keeps others from starting: one that hangs would for ever.
-const TURN: Duration = Duration::from_secs(10);
-
 /// How often a server that seems well is asked whether it is.
 const PROBE: Duration = Duration::from_secs(30);
+
+/// How soon one is asked again that has not answered, and how often until it is started again.
+const AGAIN: Duration = Duration::from_secs(5);
+const MISSES: u32 = 3;
+
+/// For how long a server may answer nothing while a call runs, if calls have no limit: many do one
+/// thing at a time.
+const BUSY: Duration = Duration::from_secs(600);
+
+/// How long a connection may be lost before people are told.
+const LOST: Duration = Duration::from_secs(1);
 
 /// How a server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,8 +62,14 @@ pub(super) struct Upstream {
 
 struct State {
     proxy: Option<Proxy>,
+    /// Whether that is the one of earlier settings: only its lists count.
+    is_inherited: bool,
     health: Health,
-    /// When it was well for the last time.
+    /// Why it is down, for callers.
+    told: String,
+    /// Why calls must fail at once, if they must.
+    refusal: Option<String>,
+    /// Since when it is not well.
     since: Instant,
     /// How often it was connected to.
     starts: u64,
@@ -67,6 +84,7 @@ pub(super) struct Around {
     pub(super) grace: Mutex<Duration>,
     pub(super) start: Mutex<Duration>,
     pub(super) shared: Arc<Shared>,
+    pub(super) has_one_caller: bool,
 }
 
 impl Drop for Upstream {
@@ -90,13 +108,22 @@ impl Upstream {
             Some(before) => (before.service.clone(), before.registry.clone()),
             None => {
                 let server = Server::new(plan.key.clone(), env!("CARGO_PKG_VERSION"));
-                let server = server.declare_all().middleware(door);
+                let server = server.limits(super::limits()).declare_all().middleware(door);
                 let registry = server.registry();
                 (serve(server, &plan.key)?, registry)
             }
         };
-        let state =
-            State { proxy: None, health: Health::Starting, since: Instant::now(), starts: 0 };
+        // Its lists stay until there are new ones, or for the grace time.
+        let (kept, since) = before.map(Self::kept).unwrap_or((None, Instant::now()));
+        let state = State {
+            is_inherited: kept.is_some(),
+            told: String::new(),
+            refusal: kept.is_some().then(|| "it starts with new settings".to_owned()),
+            proxy: kept,
+            health: Health::Starting,
+            since,
+            starts: 0,
+        };
         let (state, task) = (Mutex::new(state), Mutex::default());
         let this = Arc::new(Self { plan, service, registry, state, task });
         let run = run(Arc::downgrade(&this), Arc::clone(around));
@@ -104,11 +131,42 @@ impl Upstream {
         Ok(this)
     }
 
+    /// What the one that takes over its endpoint inherits: its lists, and since when they are old.
+    fn kept(&self) -> (Option<Proxy>, Instant) {
+        let state = lock(&self.state);
+        let is_well = state.health == Health::Up;
+        (state.proxy.clone(), if is_well { Instant::now() } else { state.since })
+    }
+
     /// What it has, if it has said so and is not down for too long.
     pub(super) fn proxy(&self, grace: Duration) -> Option<Proxy> {
+        let mut state = lock(&self.state);
+        if state.health == Health::Up || state.since.elapsed() < grace {
+            return state.proxy.clone();
+        }
+        if state.is_inherited {
+            state.proxy = None;
+        }
+        None
+    }
+
+    /// When its lists must go, if nothing changes.
+    pub(super) fn expires(&self, grace: Duration) -> Option<Instant> {
         let state = lock(&self.state);
-        let is_late = matches!(state.health, Health::Down(_)) && state.since.elapsed() >= grace;
-        state.proxy.clone().filter(|_| !is_late)
+        let at = state.since.checked_add(grace)?;
+        let is_ahead = state.health != Health::Up && state.proxy.is_some() && at > Instant::now();
+        is_ahead.then_some(at)
+    }
+
+    /// Why calls to it must fail at once, if they must.
+    pub(super) fn refusal(&self) -> Option<String> {
+        lock(&self.state).refusal.clone()
+    }
+
+    /// Why it is down, for callers.
+    pub(super) fn told(&self) -> Option<String> {
+        let state = lock(&self.state);
+        matches!(state.health, Health::Down(_)).then(|| state.told.clone())
     }
 
     pub(super) fn health(&self) -> Health {
@@ -121,14 +179,34 @@ impl Upstream {
     }
 
     pub(super) fn process_id(&self) -> Option<u32> {
-        lock(&self.state).proxy.as_ref()?.client().process_id()
+        let state = lock(&self.state);
+        state.proxy.as_ref().filter(|_| !state.is_inherited)?.client().process_id()
     }
 
-    fn set(&self, around: &Around, health: Health, proxy: Option<Proxy>) {
+    /// It is well, perhaps by a new connection; or not.
+    fn set(&self, around: &Around, now: Result<Option<Proxy>, Cause>) {
         let mut state = lock(&self.state);
-        if health == Health::Up {
-            state.since = Instant::now();
-        }
+        let was_well = state.health == Health::Up;
+        let (health, proxy) = match now {
+            Ok(proxy) => {
+                state.refusal = None;
+                if proxy.is_none() && !was_well {
+                    // What it has may have changed meanwhile.
+                    state.proxy.iter().for_each(Proxy::refresh);
+                }
+                (Health::Up, proxy)
+            }
+            Err(cause) => {
+                if was_well {
+                    state.since = Instant::now();
+                }
+                state.told = around.shared.redacted(&cause.told);
+                let told = state.told.clone();
+                state.refusal = (!cause.is_reachable || state.is_inherited).then_some(told);
+                (Health::Down(around.shared.redacted(&cause.why)), None)
+            }
+        };
+        let is_news = state.health != health || proxy.is_some();
         if state.health != health {
             match &health {
                 Health::Up => around.shared.tell(&format!("{}: is up", self.plan.key)),
@@ -138,10 +216,10 @@ impl Upstream {
                 Health::Starting => {}
             }
         }
-        let is_news = state.health != health || proxy.is_some();
         state.health = health;
         if proxy.is_some() {
             state.proxy = proxy;
+            state.is_inherited = false;
             state.starts += 1;
         }
         drop(state);
@@ -162,13 +240,13 @@ async fn run(upstream: std::sync::Weak<Upstream>, around: Arc<Around>) {
                 let watch = proxy.client().watch();
                 let about = Labels { server: this.plan.key.clone(), ..Labels::default() };
                 let _session = around.shared.metrics.session(Timed::ClientSession, about);
-                this.set(&around, Health::Up, Some(proxy.clone()));
+                this.set(&around, Ok(Some(proxy.clone())));
                 drop(this);
-                let Some(why) = follow(&upstream, &around, proxy, watch).await else { return };
+                let Some(cause) = follow(&upstream, &around, proxy, watch).await else { return };
                 let Some(this) = upstream.upgrade() else { return };
-                this.set(&around, Health::Down(why), None);
+                this.set(&around, Err(cause));
             }
-            Err(why) => this.set(&around, Health::Down(why), None),
+            Err(cause) => this.set(&around, Err(cause)),
         }
         if started.elapsed() > GAPS[1] {
             gap = GAPS[0];
@@ -185,74 +263,54 @@ fn jitter() -> f64 {
     0.5 + f64::from(nanoseconds.unsigned_abs() % 1000) / 2000.0
 }
 
-async fn connect(this: &Upstream, around: &Around) -> Result<Proxy, String> {
-    let Ok(turn) = around.starts.acquire().await else { return Err("stopped".to_owned()) };
-    let target = (this.plan.target)()?;
-    let (make, again, preference) =
-        (Arc::clone(&this.plan.client), Arc::clone(&this.plan.target), this.plan.preference);
-    let client = move || make().preference(preference).restart(Restart::Never);
-    let builder = Proxy::builder(client());
-    // A server that asks its callers gets a connection for each of them.
-    let builder = builder.further(move || {
-        let target = again().unwrap_or_else(|why| Target::from(format!("unusable: {why}")));
-        (client(), target)
-    });
-    let limit = *lock(&around.start);
-    let connected = tokio::time::timeout(limit, builder.connect(target));
-    let mut connected = std::pin::pin!(connected);
-    let connected = match tokio::time::timeout(TURN, &mut connected).await {
-        Ok(connected) => connected,
-        Err(_) => {
-            drop(turn);
-            connected.await
-        }
-    };
-    match connected {
-        Ok(Ok(proxy)) => Ok(proxy),
-        Ok(Err(error)) => Err(with_causes(&error)),
-        Err(_) => Err(format!("it did not start within {limit:?}")),
-    }
-}
-
 /// Follows a server until it is gone for good, and says why; `None` if nobody wants it any more.
 async fn follow(
     upstream: &std::sync::Weak<Upstream>,
     around: &Around,
     proxy: Proxy,
     mut watch: StateWatch,
-) -> Option<String> {
-    let mut seen = 0;
-    let mut probe = tokio::time::interval_at(Instant::now() + PROBE, PROBE);
+) -> Option<Cause> {
+    let busy = upstream.upgrade()?.plan.timeout.unwrap_or(BUSY);
+    let (mut seen, mut misses, mut probe) = (0, 0, Instant::now() + PROBE);
     loop {
-        let health = tokio::select! {
+        let now = tokio::select! {
             version = proxy.changed(seen) => {
                 seen = version;
                 around.changed.notify_one();
                 continue;
             }
             state = watch.changed() => {
-                let ended = |reason: Option<_>| match reason {
-                    Some(reason) => format!("{reason}"),
-                    None => "the connection is closed".to_owned(),
-                };
-                let Some(state) = state else { return Some(ended(None)) };
+                let Some(state) = state else { return Some(Cause::ended(None)) };
                 match state.phase {
-                    Phase::Closed => return Some(ended(state.reason)),
-                    Phase::Ready => Health::Up,
-                    _ => Health::Down(ended(state.reason)),
+                    Phase::Closed => return Some(Cause::ended(Some(&state))),
+                    Phase::Ready => Ok(None),
+                    // A session that is lost is opened again by the call that finds out.
+                    _ => match watch.wait_for(Phase::Ready, LOST).await {
+                        Ok(_) => Ok(None),
+                        Err(WaitError::Closed { state }) => {
+                            return Some(Cause::ended(Some(&state)));
+                        }
+                        Err(WaitError::TimedOut { state, .. }) => {
+                            Err(Cause { is_reachable: true, ..Cause::ended(Some(&state)) })
+                        }
+                    },
                 }
             }
-            _ = probe.tick() => {
-                let pinged = tokio::time::timeout(PROBE / 3, proxy.client().ping()).await;
-                match pinged {
-                    Ok(Ok(())) => Health::Up,
-                    Ok(Err(error)) if error.as_refusal().is_some() => Health::Up,
-                    Ok(Err(error)) => Health::Down(with_causes(&error)),
-                    Err(_) => Health::Down("it does not answer a ping".to_owned()),
-                }
+            () = tokio::time::sleep_until(probe) => {
+                let answered = ask(proxy.client(), busy).await;
+                misses = if answered.is_ok() { 0 } else { misses + 1 };
+                probe = Instant::now() + if misses == 0 { PROBE } else { AGAIN };
+                answered.map(|()| None)
             }
         };
-        upstream.upgrade()?.set(around, health, None);
+        match now {
+            Err(cause) if misses >= MISSES => {
+                // A process is ended, and then started again.
+                proxy.client().clone().close().await;
+                return Some(Cause { is_reachable: false, ..cause });
+            }
+            now => upstream.upgrade()?.set(around, now),
+        }
     }
 }
 

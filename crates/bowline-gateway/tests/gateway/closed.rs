@@ -11,7 +11,8 @@ use bowline_gateway::gateway::{Audit, Plan, Policy, Rule, ServerPlan};
 use serde_json::{Value, json};
 
 use crate::world::{
-    call, connect, dead, known, names, plan, rule, server, simple, soon, start, texts, until,
+    call, connect, dead, known, log, names, plan, records, rule, server, simple, soon, start,
+    texts, until,
 };
 
 /// A server that reads any file, and counts what it reads.
@@ -47,7 +48,7 @@ async fn read(client: &Client, uri: &str) -> Result<String, String> {
 #[tokio::test]
 async fn a_denied_uri_is_denied_in_every_spelling_although_a_template_fits_it() {
     let count = Arc::new(AtomicUsize::new(0));
-    let path = std::env::temp_dir().join(format!("bowline-closed-{}", std::process::id()));
+    let path = log("spellings");
     let mut plan = with_rules(
         vec![files(&count)],
         vec![rule("r", &[], &["files/*"], &["files/file:///etc/*"])],
@@ -66,8 +67,7 @@ async fn a_denied_uri_is_denied_in_every_spelling_although_a_template_fits_it() 
         assert!(told.contains("unknown resource"), "{uri}: {told}");
     }
     assert_eq!(count.load(Ordering::SeqCst), 1);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let lines = records(&path);
     let first = &lines[1];
     assert_eq!(first["server"], "files", "{first}");
     assert_eq!(first["name"], "file:///pub/a");

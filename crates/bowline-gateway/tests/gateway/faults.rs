@@ -1,6 +1,5 @@
 //! B, C, E: what one server does to the others, and what crosses.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -111,24 +110,20 @@ async fn c29_a_server_that_recovers_comes_back_by_itself() {
     until(async || names(&client).await == ["one__x", "late__a"]).await;
 }
 
-/// A server over HTTP, at an address or at a free one.
-async fn far(address: SocketAddr) -> (SocketAddr, JoinHandle<Result<(), ServeError>>) {
-    let mut bound = TcpListener::bind(address).await;
-    while bound.is_err() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        bound = TcpListener::bind(address).await;
-    }
-    let listener = bound.unwrap();
-    let address = listener.local_addr().unwrap();
+/// A server over HTTP, at a socket that others cannot take when it ends.
+fn far(socket: &std::net::TcpListener) -> JoinHandle<Result<(), ServeError>> {
+    let listener = TcpListener::from_std(socket.try_clone().unwrap()).unwrap();
     let http = Server::new("far", "1").with(Tool::new("a", || async { "a" })).http();
-    (address, tokio::spawn(http.serve_until(listener, std::future::pending())))
+    tokio::spawn(http.serve_until(listener, std::future::pending()))
 }
 
 #[tokio::test]
 async fn a4_a_server_over_http_that_restarts_is_used_again() {
     for preference in [Preference::Legacy, Preference::Modern] {
-        let (address, mut running) = far("127.0.0.1:0".parse().unwrap()).await;
-        let url = format!("http://{address}/mcp");
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut running = far(&socket);
+        let url = format!("http://{}/mcp", socket.local_addr().unwrap());
         let mut far_away = dead("far");
         far_away.target = Arc::new(move || Ok(Target::from(url.as_str())));
         far_away.preference = preference;
@@ -137,7 +132,7 @@ async fn a4_a_server_over_http_that_restarts_is_used_again() {
         for _ in 0..2 {
             running.abort();
             assert!(running.await.unwrap_err().is_cancelled());
-            running = soon(far(address)).await.1;
+            running = far(&socket);
             // Its sessions are gone, and the next call is not.
             until(async || call(&client, "far__a").await == Ok("a".to_owned())).await;
             assert_eq!(names(&client).await, ["far__a"]);

@@ -5,8 +5,10 @@
 mod access;
 mod closed;
 mod faults;
+mod health;
 mod names;
 mod reloads;
+mod replicas;
 mod telemetry;
 mod web;
 mod world;

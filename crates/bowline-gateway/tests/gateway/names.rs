@@ -88,6 +88,8 @@ fn say() -> CommandTool {
         timeout: std::time::Duration::from_secs(20),
         output: 1000,
         is_read_only: true,
+        rate: None,
+        running: None,
     }
 }
 
@@ -103,6 +105,56 @@ async fn d40_one_name_of_a_server_takes_nothing_from_others() {
     let said = soon(client.call_tool("tools__say", json!({ "what": "x" })).text()).await;
     assert_eq!(said.unwrap(), "x");
     assert!(gateway.status().problems.iter().any(|it| it.contains("odd__a")));
+}
+
+#[tokio::test]
+async fn arguments_of_commands_are_what_their_schemas_say() {
+    let mut plan = plan(vec![dead("broken")]);
+    let mut say = say();
+    say.arguments = [("what".to_owned(), json!({ "enum": ["a"], "pattern": "^a" }))].into();
+    assert_eq!(say.problem(), None);
+    for wrong in [json!({ "type": 5 }), json!({ "pattern": "(" })] {
+        say.arguments.insert("what".to_owned(), wrong.clone());
+        assert!(say.problem().is_some(), "{wrong}");
+    }
+    say.arguments.insert("what".to_owned(), json!({ "enum": ["a"] }));
+    say.rate = Some("2/h".parse().unwrap());
+    plan.commands = vec![say];
+    let (_gateway, client) = connect(plan).await;
+    for (value, is_said) in [(json!("a"), true), (json!("b"), false), (json!("a"), false)] {
+        let told = soon(client.call_tool("tools__say", json!({ "what": value })).text()).await;
+        assert_eq!(told.is_ok(), is_said, "{value} {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_a_server_makes_up_do_not_fill_the_log() {
+    let many = server("many", || {
+        let long = |at: usize| Tool::new(format!("{at}-{}", "x".repeat(60)), || async { "" });
+        Ok((0..60).fold(Server::new("many", "1"), |server, at| server.with(long(at))))
+    });
+    let (gateway, client) = connect(plan(vec![many])).await;
+    assert_eq!(names(&client).await.len(), 60);
+    let problems = gateway.status().problems;
+    assert_eq!(problems.len(), 21, "{problems:?}");
+    assert_eq!(problems[20], "many: more names are wrong, too");
+}
+
+#[tokio::test]
+async fn d36_an_app_keeps_its_page_and_calls_by_bare_names() {
+    let maps = server("maps", || {
+        Ok(Server::new("maps", "1")
+            .with(Tool::new("show", || async { "shown" }).ui("ui://maps/map"))
+            .with(Resource::app("ui://maps/map", "<p>callServerTool('show')</p>")))
+    });
+    let (_gateway, client) = connect(plan(vec![maps, simple("other", &["get"])])).await;
+    let tools = soon(client.list_tools().without_cache()).await.unwrap();
+    let show = serde_json::to_value(&tools[0]).unwrap();
+    assert_eq!(show["name"], "maps__show");
+    assert_eq!(show["_meta"]["ui"]["resourceUri"], "ui://maps/map");
+    let page = format!("{:?}", soon(client.read_resource("ui://maps/map")).await.unwrap());
+    assert!(page.contains("callServerTool"), "{page}");
+    assert_eq!(call(&client, "show").await.unwrap(), "shown");
 }
 
 #[tokio::test]

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use bowline::client::http::Endpoint;
 use bowline::client::{Client, Preference, TraceContext};
-use bowline::{Context, Server, Tool};
-use bowline_gateway::gateway::{Destination, Plan, ServerPlan, Telemetry};
+use bowline::{Context, ErrorCode, ErrorObject, Server, Tool};
+use bowline_gateway::gateway::{Audit, Destination, Plan, ServerPlan, Telemetry, serve_metrics};
 use serde_json::{Value, json};
 
 use super::web::{self, Site};
-use super::world::{plan, server, soon, start};
+use super::world::{get, log, plan, records, serve, server, soon, start};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -133,6 +135,87 @@ async fn h61_spans_of_the_gateway_stand_between_those_of_client_and_server() {
             !about.contains_key("gen_ai.tool.name") && unknown["status"].is_null(),
             "{unknown}"
         );
+    }
+}
+
+#[tokio::test]
+async fn h62_the_trace_of_the_http_headers_goes_on_when_meta_has_none() {
+    let (site, telemetry, plan) = observed().await;
+    let (gateway, front) = start(plan).await;
+    let url = serve(&gateway, front).await;
+    let target = Endpoint::new(&url).header("traceparent", &format!("00-{TRACE}-{SPAN}-01"));
+    let client = Client::builder("c", "1").connect(target).await.unwrap();
+    soon(client.call_tool("far__trace", json!({})).text()).await.unwrap();
+    let (spans, _) = arrived(&site, &telemetry).await;
+    let outer = span(&spans, "tools/call trace", 2);
+    assert_eq!((&outer["traceId"], &outer["parentSpanId"]), (&json!(TRACE), &json!(SPAN)));
+}
+
+#[tokio::test]
+async fn calls_that_time_out_have_spans_and_records_that_say_so() {
+    let (site, telemetry, mut plan) = observed().await;
+    let hang = || Tool::new("hang", || async { std::future::pending::<&str>().await });
+    plan.servers.push(server("slow", move || Ok(Server::new("slow", "1").with(hang()))));
+    plan.servers[1].timeout = Some(Duration::from_millis(50));
+    let path = log("timeouts");
+    plan.audit = Some(Arc::new(Audit::open(&path).unwrap()));
+    let (gateway, front) = start(plan).await;
+    let client = Client::connect(front).await.unwrap();
+    let told = soon(client.call_tool("slow__hang", json!({}))).await.unwrap_err();
+    assert!(format!("{told:?}").contains("no answer within 50ms"), "{told:?}");
+    let (spans, _) = arrived(&site, &telemetry).await;
+    for kind in [2, 3] {
+        let span = span(&spans, "tools/call hang", kind);
+        assert_eq!(map(&span["attributes"])["error.type"], "timeout");
+    }
+    let record = &records(&path)[1];
+    assert_eq!(record["outcome"], "timed_out (-32603)");
+    // The gateway has begun the trace.
+    let outer = span(&spans, "tools/call hang", 2);
+    let trace = record["trace"].as_str().unwrap();
+    assert!(trace.contains(outer["traceId"].as_str().unwrap()), "{record}");
+    let measured = "gen_ai_tool_name=\"hang\",bowline_server=\"slow\",error_type=\"timeout\"";
+    let metrics = gateway.metrics();
+    for side in ["client", "server"] {
+        let is_it = |line: &str| line.contains(side) && line.contains(measured);
+        assert!(metrics.lines().any(is_it), "{side}: {metrics}");
+    }
+}
+
+#[tokio::test]
+async fn codes_that_a_server_makes_up_are_one_label() {
+    let codes = server("codes", || {
+        let wrong = |incoming: bowline::Incoming, next: bowline::Next| async move {
+            if incoming.method != "tools/call" {
+                return next.run(incoming).await;
+            }
+            static CODE: AtomicI64 = AtomicI64::new(40_000);
+            let code = ErrorCode(CODE.fetch_add(1, Ordering::SeqCst));
+            Err(ErrorObject::new(code, "made up").into())
+        };
+        Ok(Server::new("codes", "1").with(Tool::new("a", || async { "a" })).middleware(wrong))
+    });
+    let (gateway, front) = start(plan(vec![codes])).await;
+    let client = Client::connect(front).await.unwrap();
+    for _ in 0..3 {
+        soon(client.call_tool("codes__a", json!({}))).await.unwrap_err();
+    }
+    let metrics = gateway.metrics();
+    assert!(metrics.contains("error_type=\"_OTHER\""), "{metrics}");
+    assert!(!metrics.contains("error_type=\"4"), "{metrics}");
+}
+
+#[tokio::test]
+async fn metrics_on_loopback_are_not_for_foreign_pages() {
+    let (gateway, _front) = start(plan(vec![far()])).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(serve_metrics(listener, gateway));
+    for (host, is_answered) in
+        [("localhost", true), ("127.0.0.1:9464", true), ("evil.example", false)]
+    {
+        let told = get(&url, "/metrics", &format!("host: {host}\r\n")).await;
+        assert_eq!(told.contains("bowline_gateway_server_up"), is_answered, "{host}: {told}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Servers in memory behind a gateway, and its clients.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use bowline::client::{Client, Preference, Target};
 use bowline::{Principal, Server, Tool};
 use bowline_gateway::bridge::ToolRules;
 use bowline_gateway::gateway::{Gateway, Plan, Policy, Rule, ServerPlan};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 /// A guard against hanging; nothing else depends on time.
 pub(crate) async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what.into_future())
+    tokio::time::timeout(Duration::from_secs(60), what.into_future())
         .await
         .expect("it never happens")
 }
@@ -72,6 +73,8 @@ pub(crate) fn plan(servers: Vec<ServerPlan>) -> Plan {
         grace: Duration::from_secs(600),
         start: Duration::from_secs(20),
         report: Arc::new(|_| {}),
+        redactor: Arc::default(),
+        has_one_caller: false,
     }
 }
 
@@ -113,6 +116,31 @@ pub(crate) async fn known(server: Server, name: &str, group: &str) -> Client {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(http.serve_on(listener));
     Client::connect(url).await.unwrap()
+}
+
+/// The path of a file that does not exist yet.
+pub(crate) fn log(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("bowline-gateway-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+/// What an audit log says.
+pub(crate) fn records(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Asks a server over HTTP for a path, with further headers. Returns what it says.
+pub(crate) async fn get(url: &str, path: &str, headers: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let address = url.trim_start_matches("http://").split('/').next().unwrap();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    soon(stream.read_to_string(&mut text)).await.unwrap();
+    text
 }
 
 /// Serves a gateway over HTTP, with the endpoints of its servers. Returns its URL.

@@ -108,6 +108,8 @@ impl Read {
             grace: duration(self.settings.grace.as_deref(), Duration::from_secs(600))?,
             start: duration(self.settings.start.as_deref(), Duration::from_secs(60))?,
             report,
+            redactor: Arc::new(self.redactor()),
+            has_one_caller: self.settings.listen.is_none(),
         })
     }
 
@@ -150,6 +152,35 @@ impl Entry {
         ToolRules { allow, deny, rename: rename.into_iter().collect() }
     }
 
+    /// What else the files say about it, for people. Of headers and variables only the names.
+    pub(in crate::gateway) fn details(&self) -> Vec<String> {
+        let (own, mut lines) = (&self.own, Vec::new());
+        let mut names = |what: &str, names: Vec<String>| {
+            if !names.is_empty() {
+                lines.push(format!("{what}: {}", names.join(", ")));
+            }
+        };
+        names("allow", own.tools.allow.clone());
+        names("deny", own.tools.deny.clone());
+        let renamed = own.tools.rename.iter().map(|(old, new)| format!("{old} to {new}"));
+        names("rename", renamed.collect());
+        match &self.resolved.location {
+            Location::Url { headers, .. } => {
+                names("headers", headers.iter().map(|(name, _)| name.clone()).collect());
+            }
+            Location::Command { env, .. } => {
+                let set = env.iter().map(|(name, _)| name.to_string_lossy().into_owned());
+                names("env", set.collect());
+            }
+        }
+        names("auth", own.auth.iter().map(|it| it.client_id.clone()).collect());
+        let limits = &own.limits;
+        let running = limits.running.map(|it| format!("{it} at a time"));
+        let timeout = limits.timeout.as_ref().map(|it| format!("{it} each"));
+        names("limits", limits.calls.iter().cloned().chain(running).chain(timeout).collect());
+        lines
+    }
+
     pub(in crate::gateway) fn alias(&self) -> Option<&str> {
         self.own.alias.as_deref()
     }
@@ -168,6 +199,9 @@ impl Entry {
         if let Some(auth) = &auth {
             resolved.tokens = Some(self.tokens(auth)?);
         }
+        resolved.protect(self.own.insecure_http).map_err(|failure| {
+            format!("{}; help: use https, or insecure_http = true", failure.what)
+        })?;
         resolved.target().map_err(|failure| failure.what)?;
         let era = self.own.era.as_deref().unwrap_or("auto");
         let preference: Preference = preference(era)?;

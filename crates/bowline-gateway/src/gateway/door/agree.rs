@@ -31,6 +31,11 @@ const KEPT: Duration = Duration::from_secs(1000);
 const MOST: usize = 100_000;
 
 impl Agreements {
+    /// Uses what a text says. Returns whether it was not used before.
+    pub(super) fn spend_digest(&self, text: &str) -> bool {
+        self.spend(&hex(digest(&SHA256, text.as_bytes()).as_ref()))
+    }
+
     /// Uses an agreement. Returns whether it was not used before.
     fn spend(&self, number: &str) -> bool {
         let mut used = lock(&self.0);

@@ -1,6 +1,6 @@
 //! What metrics, spans and the audit keep of a request.
 
-use bowline::{Answer, Era, Incoming, Next, Outcome, Transport};
+use bowline::{Answer, Era, ErrorObject, Failure, FailureKind, Incoming, Next, Outcome, Transport};
 use bowline_proto::method::METHODS;
 use ring::digest::{SHA256, digest};
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use crate::gateway::merge::{COMMANDS, Kind, Route};
 use crate::gateway::metrics::{Labels, Timed};
 use crate::gateway::policy::Decision;
 use crate::gateway::shared::Shared;
-use crate::gateway::telemetry::Trace;
+use crate::gateway::telemetry::{Trace, error_type};
 
 /// What is measured and recorded of a request, from its beginning.
 pub(super) struct About {
@@ -60,8 +60,16 @@ impl About {
             return next.run(incoming).await;
         }
         let going = self.trace.as_ref().map(|it| it.onward(&incoming));
-        let started = Instant::now();
-        let outcome = next.run(incoming).await;
+        let (started, limit) = (Instant::now(), shared.timeout(route));
+        let outcome = match tokio::time::timeout(limit, next.run(incoming)).await {
+            Ok(outcome) => shared.without_secrets(outcome),
+            Err(_) => {
+                let what = format!("{}: no answer within {limit:?}", route.server);
+                let mut failure = Failure::from(ErrorObject::internal(what));
+                failure.kind = FailureKind::TimedOut;
+                Err(failure)
+            }
+        };
         let took = started.elapsed();
         // How the client of the gateway came does not matter to the server.
         let labels = Labels { transport: "", revision: "", ..self.labels(Some(route), &outcome) };
@@ -90,7 +98,7 @@ impl About {
         let error = match outcome {
             Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
             Ok(_) => String::new(),
-            Err(failure) => failure.error.code.0.to_string(),
+            Err(failure) => error_type(failure),
         };
         let tool = route.filter(|it| it.kind == Kind::Tool).map(|it| it.name.clone());
         Labels {
@@ -104,6 +112,7 @@ impl About {
     }
 
     pub(super) fn record(
+        &self,
         incoming: &Incoming,
         asked: &str,
         route: Option<&Route>,
@@ -116,6 +125,7 @@ impl About {
             names.find_map(|claim| Some(clip(it.claims().get(claim)?.as_str()?).to_owned()))
         });
         let arguments = incoming.arguments();
+        let trace = incoming.context.traceparent().map(|it| clip(it).to_owned());
         // A URI is the server's own name of what it reads, also where a template fits it.
         let name = route.map(|it| if it.kind == Kind::Template { asked } else { &it.name });
         Record {
@@ -132,7 +142,7 @@ impl About {
             arguments_sha256: arguments.map(|it| hex(digest(&SHA256, it.as_bytes()).as_ref())),
             decision: decision.map(|it| if it.is_allowed { "allow" } else { "deny" }),
             rule: decision.map(|it| it.rule.clone()),
-            trace: incoming.context.traceparent().map(|it| clip(it).to_owned()),
+            trace: trace.or_else(|| Some(self.trace.as_ref()?.traceparent())),
             ..Record::default()
         }
     }

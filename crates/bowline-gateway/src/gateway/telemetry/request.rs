@@ -65,6 +65,11 @@ impl Trace {
         })
     }
 
+    /// Where it is, as `traceparent` has it.
+    pub(in crate::gateway) fn traceparent(&self) -> String {
+        self.0.context.traceparent()
+    }
+
     /// How it came: the protocol and what it runs on.
     pub(in crate::gateway) fn came(&mut self, transport: &'static str) {
         if !transport.is_empty() {

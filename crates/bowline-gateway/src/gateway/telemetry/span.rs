@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use bowline::{ErrorCode, FailureKind, Outcome};
+use bowline::{ErrorCode, Failure, FailureKind, Outcome};
 use serde_json::{Value, json};
 
 use super::context::{SpanContext, hex};
 use super::{attribute, nanoseconds};
-use crate::gateway::door::is_tool_error;
+use crate::gateway::door::{DECLINED, LIMITED, is_tool_error};
 
 /// What a span or a measurement is about: names of the conventions, and values.
 pub(super) type Attributes = BTreeMap<&'static str, Value>;
@@ -45,6 +45,28 @@ const CALLERS_ERRORS: [ErrorCode; 5] = [
     ErrorCode::RESOURCE_NOT_FOUND,
 ];
 
+/// Other codes that errors may have: what servers make up must not become labels without end.
+const OTHER_CODES: [ErrorCode; 7] = [
+    ErrorCode::INTERNAL_ERROR,
+    ErrorCode::HEADER_MISMATCH,
+    ErrorCode::MISSING_CLIENT_CAPABILITY,
+    ErrorCode::UNSUPPORTED_VERSION,
+    ErrorCode::URL_ELICITATION_REQUIRED,
+    LIMITED,
+    DECLINED,
+];
+
+/// The value of `error.type`.
+pub(in crate::gateway) fn error_type(failure: &Failure) -> String {
+    let code = failure.error.code;
+    match failure.kind {
+        FailureKind::TimedOut => "timeout".to_owned(),
+        FailureKind::Cancelled | FailureKind::Disconnected => "cancelled".to_owned(),
+        _ if CALLERS_ERRORS.contains(&code) || OTHER_CODES.contains(&code) => code.0.to_string(),
+        _ => "_OTHER".to_owned(),
+    }
+}
+
 /// What attributes say about the end of a request, and the status of its span.
 pub(super) fn ending(side: Side, outcome: &Outcome, into: &mut Attributes) -> Option<String> {
     match outcome {
@@ -56,11 +78,7 @@ pub(super) fn ending(side: Side, outcome: &Outcome, into: &mut Attributes) -> Op
         Ok(_) => None,
         Err(failure) => {
             let code = failure.error.code.0;
-            let kind = match failure.kind {
-                FailureKind::TimedOut => "timeout".to_owned(),
-                FailureKind::Cancelled | FailureKind::Disconnected => "cancelled".to_owned(),
-                _ => code.to_string(),
-            };
+            let kind = error_type(failure);
             into.insert("rpc.response.status_code", code.to_string().into());
             if side == Side::Server && CALLERS_ERRORS.contains(&failure.error.code) {
                 return None;
