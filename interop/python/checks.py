@@ -16,9 +16,9 @@ from urllib.request import urlopen
 import anyio
 
 WITNESS = Path(__file__).parent.parent / "witness.sh"
-PATIENCE = 60
+PATIENCE = 120
 # Checks have their own time limit; this one covers the rest.
-PATIENCE_IN_ALL = 300
+PATIENCE_IN_ALL = 900
 
 failures = 0
 

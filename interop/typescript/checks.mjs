@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const WITNESS = join(dirname(fileURLToPath(import.meta.url)), '..', 'witness.sh');
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 let failures = 0;
 

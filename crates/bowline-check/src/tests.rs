@@ -47,7 +47,7 @@ fn settings(target: Target) -> Settings {
         ("structured".to_owned(), json!({"a": 1, "b": 2})),
         ("slow".to_owned(), json!({"steps": 3, "ms": 1})),
     ];
-    let timeout = Duration::from_secs(20);
+    let timeout = Duration::from_secs(120);
     Settings { calls, jobs: 4, is_local: true, timeout, ..Settings::new(target) }
 }
 

@@ -79,7 +79,7 @@ impl Drop for Site<'_> {
 
 /// Reads what the witness wrote, which may take a moment.
 async fn read(file: &Path) -> Option<String> {
-    const LOOKS: u32 = 100;
+    const LOOKS: u32 = 6_000;
     for _ in 0..LOOKS {
         if let Ok(text) = tokio::fs::read_to_string(file).await
             && !text.is_empty()

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use bowline_serve::fetch::{Fetch, FetchError};
-use bowline_serve::testing::{HttpReply, Service};
+use bowline_serve::testing::{HttpReply, Service, free_port};
 use serde_json::json;
 
 fn service() -> Service {
@@ -54,14 +54,14 @@ async fn every_error_names_the_url() {
 async fn silence_and_absence_are_different_errors() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let reason = async |fetch: Fetch| match fetch.json(&url).await {
+    let reason = async |fetch: Fetch, url: &str| match fetch.json(url).await {
         Err(FetchError::Unanswered { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
     // The kernel accepts the connection, and nothing ever replies.
-    let late = reason(Fetch::new(Duration::from_millis(50), 1_000)).await;
+    let late = reason(Fetch::new(Duration::from_millis(50), 1_000), &url).await;
     assert!(late.contains("took longer than 50ms"), "{late}");
-    drop(listener);
-    let absent = reason(Fetch::default()).await;
+    let nowhere = format!("http://127.0.0.1:{}/", free_port());
+    let absent = reason(Fetch::default(), &nowhere).await;
     assert!(absent.contains("cannot connect"), "{absent}");
 }

@@ -659,16 +659,13 @@ const WATCHED: [&str; 11] = [
     "stdio.stderr",
 ];
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_fault_is_found() {
     let mut missed = Vec::new();
     for row in ROWS {
         let mut settings = settings(row.rewrite.target());
         if row.id == "cancel.running" {
             settings.calls = slow();
-        }
-        if row.rewrite.stays {
-            settings.timeout = std::time::Duration::from_millis(200);
         }
         let mut findings = match WATCHED.contains(&row.id) {
             false => check(&settings, row.id, &[row.revision]).await,
@@ -711,7 +708,7 @@ async fn a_program_is_watched_to_its_end() {
     assert!(!findings[0].verdict.is_problem(), "{:?}", findings[0].said);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_no_client_can_talk_to_is_reported() {
     for (rewrite, why) in [
         (
@@ -724,7 +721,6 @@ async fn a_server_that_no_client_can_talk_to_is_reported() {
         ),
     ] {
         let mut settings = settings(rewrite.target());
-        settings.timeout = std::time::Duration::from_millis(300);
         match survey(&mut settings).await {
             Err(CheckError::NotMcp(found)) => assert!(found.contains(why), "{found}"),
             other => panic!("{other:?}"),
@@ -740,18 +736,17 @@ async fn a_server_that_never_stops_talking_is_heard_out() {
     assert_eq!(accused, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_ignores_the_handshake_is_not_waited_for_in_every_check() {
     let rewrite = Rewrite { frame: |f| silence_if(f.contains("\"initialize\"")), ..PLAIN };
-    let mut settings = settings(rewrite.target());
-    settings.timeout = std::time::Duration::from_millis(200);
+    let settings = settings(rewrite.target());
     let findings = check(&settings, "tools,schema,resources", &[R11]).await;
     let accused: Vec<_> = findings.iter().filter(|it| it.verdict.is_problem()).collect();
     assert_eq!(accused.len(), 2);
     assert!(accused[0].said[0].contains("the handshake failed"), "{:?}", accused[0].said);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_dies_is_started_again() {
     let rewrite = Rewrite { frame: |f| die_if(f.contains("resources/list")), ..PLAIN };
     let findings = check(&settings(rewrite.target()), "", &[R11]).await;
@@ -763,7 +758,7 @@ async fn a_server_that_dies_is_started_again() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_that_cannot_be_had_is_one_finding() {
     const OFFLINE: &str =
         r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"getaddrinfo ENOTFOUND"}}"#;
@@ -781,8 +776,7 @@ async fn a_list_that_cannot_be_had_is_one_finding() {
         (R11, silent, "tools/list: "),
         (R26, dead, "tools/list: "),
     ] {
-        let mut settings = settings(Rewrite { frame, ..PLAIN }.target());
-        settings.timeout = std::time::Duration::from_secs(3);
+        let settings = settings(Rewrite { frame, ..PLAIN }.target());
         // How early requests are answered is another question, which a silent server fails.
         let only = "capabilities,jsonrpc.invalid-params,modern,tools,schema,resources,prompts,\
                     completion,utilities,cancel,progress";
@@ -795,8 +789,7 @@ async fn a_list_that_cannot_be_had_is_one_finding() {
         assert!(findings.iter().filter(because).count() > 25, "{revision}");
     }
     // Without that check, the first that needs the list reports it.
-    let mut settings = settings(Rewrite { frame: offline, ..PLAIN }.target());
-    settings.timeout = std::time::Duration::from_secs(3);
+    let settings = settings(Rewrite { frame: offline, ..PLAIN }.target());
     let findings = check(&settings, "tools,schema", &[R11]).await;
     let accused: Vec<_> = findings.iter().filter(|it| it.verdict.is_problem()).collect();
     assert_eq!(accused.iter().map(|it| it.rule.id).collect::<Vec<_>>(), ["tools.list"]);

@@ -243,7 +243,7 @@ async fn each_fault_of_a_stream_is_found() {
         let mut settings = settings(Target::HttpSse(post));
         // The message never comes, so this is how long the check waits for it.
         if WATCHED.contains(&row.id) {
-            settings.timeout = std::time::Duration::from_secs(2);
+            settings.timeout = std::time::Duration::from_secs(20);
         }
         missed.extend(find(row, settings, "jsonrpc,sse").await);
     }
@@ -275,7 +275,7 @@ async fn a_stream_that_is_left_open_is_noticed() {
     });
     let mut settings = settings(Target::Http(post(&url)));
     // The fault is that nothing more comes, so this is how long the check waits.
-    settings.timeout = std::time::Duration::from_millis(500);
+    settings.timeout = std::time::Duration::from_secs(10);
     let findings = check(&settings, "http.stream-ends", &[R26]).await;
     task.abort();
     assert_eq!(not_found("http.stream-ends", &findings), None);

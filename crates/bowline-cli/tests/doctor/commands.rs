@@ -1,5 +1,6 @@
 //! Commands: programs that do not exist, do not start, stay silent, or violate the protocol.
 
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -8,15 +9,18 @@ use bowline_serve::testing::run;
 use super::world::{Folder, PROGRAM, doctor, doctor_for_people, left, mark, patient};
 
 /// Long enough for anything that responds at all.
-const LONG: &str = "60s";
-/// For programs that never respond: all of it passes.
-const SHORT: &str = "6s";
+const LONG: &str = "120s";
+/// For programs that never respond: all of it passes. It decides what is found, so the slowest start
+/// of a program must fit in.
+const SHORT: &str = "30s";
+/// How many are examined at once. Most of them wait.
+const AT_ONCE: usize = 6;
 
 /// Examines a patient with this manner, and waits until no process of it is left.
 fn examine(manner: &str, timeout: &str) -> super::world::Found {
     let mark = mark();
     let found = doctor(&["--timeout", timeout, "--", &patient(), manner, &mark]);
-    for _ in 0..6000 {
+    for _ in 0..12_000 {
         if left(&mark) == 0 {
             return found;
         }
@@ -94,9 +98,15 @@ fn each_nasty_server_is_diagnosed() {
         ("stubborn", LONG, "warn", "shutdown", "must be killed", 0),
         ("leaves", LONG, "warn", "shutdown", "leaves processes behind", 0),
     ];
+    let cases = Mutex::new(cases.into_iter());
+    let next = || cases.lock().unwrap().next();
     thread::scope(|scope| {
-        for (manner, timeout, outcome, step, cause, code) in cases {
-            scope.spawn(move || examine(manner, timeout).is(outcome, step, cause, code));
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((manner, timeout, outcome, step, cause, code)) = next() {
+                    examine(manner, timeout).is(outcome, step, cause, code);
+                }
+            });
         }
     });
 }

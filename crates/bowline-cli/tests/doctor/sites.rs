@@ -134,7 +134,7 @@ fn each_status_without_a_message_has_its_cause() {
         doctor(&[&url(address, "/mcp")]).is("fail", "http", cause, code);
     }
     let address = site(|_| Some("SSH-2.0-OpenSSH_9.0\r\n".to_owned()));
-    let found = doctor(&["--timeout", "10s", &url(address, "/mcp")]);
+    let found = doctor(&["--timeout", "30s", &url(address, "/mcp")]);
     assert_eq!((found.code, &found.document["step"]), (4, &"http".into()), "{:#}", found.document);
 }
 
@@ -175,7 +175,7 @@ fn buffered_events_and_foreign_origins_are_reported() {
         "GET" => None,
         _ => plain_legacy(asked),
     });
-    let found = doctor(&["--timeout", "10s", &url(address, "/mcp")]);
+    let found = doctor(&["--timeout", "30s", &url(address, "/mcp")]);
     found.is("warn", "stream", "events do not arrive at once", 0);
     assert_eq!(found.step("origin")["outcome"], "warn");
     assert!(found.step("origin")["cause"].as_str().unwrap().contains("any web page"));
@@ -185,8 +185,8 @@ fn buffered_events_and_foreign_origins_are_reported() {
 #[test]
 fn a_silent_server_times_out() {
     let address = site(|_| None);
-    let found = doctor(&["--timeout", "2s", &url(address, "/mcp")]);
-    found.is("fail", "http", "did not answer within 2.0 s", 4);
+    let found = doctor(&["--timeout", "30s", &url(address, "/mcp")]);
+    found.is("fail", "http", "did not answer within 30.0 s", 4);
 }
 
 /// An authorization server with a single document.
@@ -286,7 +286,7 @@ fn incomplete_or_foreign_metadata_is_reported() {
         _ => answer(404, "", ""),
     });
     doctor(&[&url(proxy, "/mcp")]).is("fail", "resource metadata", "the URL is another", 3);
-    let found = doctor(&["--timeout", "5s", &url(address, "/mcp")]);
+    let found = doctor(&["--timeout", "30s", &url(address, "/mcp")]);
     assert_eq!((found.code, &found.document["step"]), (3, &"resource metadata".into()));
 }
 

@@ -163,7 +163,7 @@ pub(crate) fn site(
         match answer(&Asked { method, path, body }) {
             Some(bytes) => stream.write_all(bytes.as_bytes()),
             None => {
-                thread::sleep(Duration::from_secs(30));
+                thread::sleep(Duration::from_secs(300));
                 Ok(())
             }
         }

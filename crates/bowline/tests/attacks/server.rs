@@ -24,6 +24,8 @@ const LEFT: usize = 48 * MIB;
 /// What the server itself holds: without the pages of its program, which are several times as many
 /// in a debug build, and which the system takes back as it likes.
 const HELD: &str = "RssAnon";
+/// Those pages.
+const PROGRAM: &str = "RssFile";
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -94,7 +96,8 @@ impl Process {
         if is_full() {
             tokio::time::sleep(MINUTE.saturating_sub(start.elapsed())).await;
         }
-        let (peak, left) = (self.memory("VmHWM"), self.memory(HELD));
+        let peak = self.memory("VmHWM").saturating_sub(self.memory(PROGRAM));
+        let left = self.memory(HELD);
         let [idle, most, rest] = [idle, peak, left].map(|bytes| bytes.div_ceil(MIB));
         println!(
             "figure: {number} | {name}: {idle} MiB idle, {most} at its peak, {rest} left | 128, 48 MiB"
@@ -209,7 +212,7 @@ pub(crate) async fn few_files_row(
 pub(crate) async fn row<T>(number: u32, name: &str, attack: impl AsyncFnOnce(&Server) -> T) {
     let server = Server::start().await;
     server.is_well().await;
-    let idle = server.process.memory("VmRSS");
+    let idle = server.process.memory(HELD);
     let held = attack(&server).await;
     server.is_well().await;
     drop(held);
@@ -222,7 +225,7 @@ pub(crate) async fn piped_row(number: u32, name: &str, attack: impl AsyncFnOnce(
     let mut server = Piped::start();
     let hello = server.ask(&handshake("2025-03-26", "attacks")).await;
     assert!(hello.contains("2025-03-26"), "{hello}");
-    let idle = server.process.memory("VmRSS");
+    let idle = server.process.memory(HELD);
     attack(&mut server).await;
     server.process.settle(number, name, idle).await;
     let answer = server.ask(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;

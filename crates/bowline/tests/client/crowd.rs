@@ -16,6 +16,8 @@ use super::wire::discovered;
 /// The server, which can be stopped and started again under the same address.
 pub(crate) struct Crowd {
     address: SocketAddr,
+    /// Keeps the port from others while the server is stopped.
+    _reserved: TcpSocket,
     book: Arc<Book>,
     /// Changes when all streams are to end.
     ending: watch::Sender<u32>,
@@ -31,11 +33,11 @@ struct Book {
 
 impl Crowd {
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let book = Arc::default();
-        let mut crowd = Self { address, book, ending: watch::Sender::new(0), tasks: None };
-        crowd.serve(listener);
+        let reserved = bound("127.0.0.1:0".parse().unwrap());
+        let address = reserved.local_addr().unwrap();
+        let (book, ending) = (Arc::default(), watch::Sender::new(0));
+        let mut crowd = Self { address, _reserved: reserved, book, ending, tasks: None };
+        crowd.start_again().await;
         crowd
     }
 
@@ -67,10 +69,7 @@ impl Crowd {
     }
 
     pub(crate) async fn start_again(&mut self) {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(self.address).unwrap();
-        let listener = socket.listen(8192).unwrap();
+        let listener = bound(self.address).listen(8192).unwrap();
         self.serve(listener);
     }
 
@@ -93,6 +92,15 @@ impl Crowd {
     pub(crate) fn listening(&self) -> usize {
         self.book.listening.lock().unwrap().len()
     }
+}
+
+/// A socket that shares its address with others of this user.
+fn bound(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.set_reuseport(true).unwrap();
+    socket.bind(address).unwrap();
+    socket
 }
 
 impl Book {

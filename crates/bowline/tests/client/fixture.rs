@@ -10,7 +10,7 @@ use bowline::client::{Client, ClientBuilder, ClientLimits, Command, OpenError, V
 use tokio::runtime::Handle;
 
 /// What hangs is stopped after this; nothing else is timed.
-pub(crate) const GUARD: Duration = Duration::from_secs(60);
+pub(crate) const GUARD: Duration = Duration::from_secs(120);
 
 /// How much of a load to run: a part by default, all with `BOWLINE_FULL=1`.
 pub(crate) fn scaled<T>(part: T, all: T) -> T {
@@ -33,6 +33,13 @@ pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
         }
     };
     soon(what, look).await;
+}
+
+/// Lets this much time pass at once, so that a test need not hurry to be there before it is over.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
 }
 
 /// One test's servers, told from all others by a mark in their command lines.
@@ -146,8 +153,18 @@ pub(crate) fn is_alone(test: &str) -> bool {
     false
 }
 
+/// What this process holds, in kibibytes. The pages of its program do not count.
+pub(crate) fn held() -> u64 {
+    memory("RssAnon")
+}
+
+/// The most that it ever held.
+pub(crate) fn peak() -> u64 {
+    memory("VmHWM").saturating_sub(memory("RssFile"))
+}
+
 /// A number of `/proc/self/status`, in kibibytes.
-pub(crate) fn memory(key: &str) -> u64 {
+fn memory(key: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(key)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()

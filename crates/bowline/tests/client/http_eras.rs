@@ -7,7 +7,7 @@ use bowline::client::http::Endpoint;
 use bowline::client::{Client, ConnectError, OpenError, Timeouts, Verdicts};
 use serde_json::json;
 
-use super::fixture::{builder, soon};
+use super::fixture::{builder, pass, soon};
 use super::web::Web;
 use super::wire::{discovered, initialized, text};
 
@@ -64,9 +64,11 @@ async fn a_network_that_fails_is_no_era() {
     let error = soon("an error", builder().connect(secure)).await.unwrap_err();
     assert!(unreachable(&error), "{error}");
     // Silence.
-    let timeouts = Timeouts { connect: Duration::from_millis(300), ..Timeouts::default() };
+    let patience = Duration::from_secs(50);
+    let timeouts = Timeouts { connect: patience, ..Timeouts::default() };
     let client = web.connecting(builder().timeouts(timeouts));
     let probe = web.asked("server/discover").await;
+    pass(patience).await;
     let error = soon("an error", client).await.unwrap().unwrap_err();
     let late = matches!(error, OpenError::Connect { error: ConnectError::TimedOut, .. });
     assert!(late || matches!(error, OpenError::TimedOut(_)), "{error}");

@@ -9,7 +9,7 @@ use bowline::client::{
 use bowline::{Json, Revision};
 use serde_json::{Value, json};
 
-use super::fixture::{builder, limits, soon, until};
+use super::fixture::{builder, limits, pass, soon, until};
 use super::web::Web;
 use super::wire::text;
 
@@ -142,10 +142,13 @@ async fn a_call_waits_no_longer_for_a_new_session_than_for_its_answer() {
     let mut web = Web::start().await;
     let (client, listening) = web.legacy(legacy()).await;
     listening.status(405).await;
-    let impatient = client.call_tool("t", json!({})).timeout(Duration::from_millis(300));
+    // Less than the client waits for the session.
+    let patience = Duration::from_secs(50);
+    let impatient = client.call_tool("t", json!({})).timeout(patience);
     let impatient = tokio::spawn(impatient.text());
     web.asked("tools/call").await.status(404).await;
     let _hello = web.asked("initialize").await;
+    pass(patience).await;
     let error = failed(impatient).await;
     assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
     drop(client);
@@ -372,18 +375,20 @@ async fn a_dropped_call_closes_its_exchange_or_says_so() {
 
 #[tokio::test]
 async fn a_call_that_times_out_closes_its_exchange_or_says_so() {
-    let soon_over = Duration::from_millis(100);
+    let patience = Duration::from_secs(50);
     let mut web = Web::start().await;
     let client = web.modern(builder()).await;
-    let call = tokio::spawn(client.call_tool("t", json!({})).timeout(soon_over).text());
+    let call = tokio::spawn(client.call_tool("t", json!({})).timeout(patience).text());
     let question = web.asked("tools/call").await;
+    pass(patience).await;
     assert!(matches!(failed(call).await, CallError::TimedOut { .. }));
     question.closed().await;
     let mut web = Web::start().await;
     let (client, listening) = web.legacy(legacy()).await;
     listening.status(405).await;
-    let call = tokio::spawn(client.call_tool("t", json!({})).timeout(soon_over).text());
+    let call = tokio::spawn(client.call_tool("t", json!({})).timeout(patience).text());
     let question = web.asked("tools/call").await;
+    pass(patience).await;
     assert!(matches!(failed(call).await, CallError::TimedOut { .. }));
     let told = web.asked("notifications/cancelled").await;
     assert_eq!(told.body["params"]["requestId"], question.body["id"]);
@@ -460,22 +465,37 @@ async fn changes_are_listened_to_once_after_every_break() {
     }
 }
 
+/// Lets this much time pass, a quarter at once, until the work is done.
+async fn passes<T>(time: Duration, work: impl Future<Output = T>) -> T {
+    let passing = async {
+        // Slower than a client that may have to begin to wait first.
+        for _ in 0..10_000 {
+            pass(time / 4).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = passing => panic!("nobody runs out of patience"),
+    }
+}
+
 #[tokio::test]
 async fn a_half_open_peer_is_noticed() {
-    let silence = Duration::from_millis(200);
+    let (silence, patience) = (Duration::from_secs(200), Duration::from_secs(300));
     let quick = || {
-        let timeouts = Timeouts { idle: Duration::from_millis(300), ..Timeouts::default() };
+        let timeouts = Timeouts { idle: patience, ..Timeouts::default() };
         let limits = ClientLimits { stream_silence: silence, ..limits() };
         builder().timeouts(timeouts).limits(limits)
     };
     // A stream of changes on which nothing comes is opened again, whether it began or not.
     let mut web = Web::start().await;
     let client = quick().preference(Preference::Pin(Revision::V2025_11_25));
-    let (client, first) = web.legacy(client).await;
-    let second = web.http("GET").await.events().await;
-    first.closed().await;
+    let (client, mut first) = web.legacy(client).await;
+    passes(silence, first.gone()).await;
+    let mut second = web.http("GET").await.events().await;
+    passes(silence, second.gone()).await;
     let _third = web.http("GET").await;
-    second.closed().await;
     drop(client);
     // The server that takes a request for changes and says nothing.
     let mut web = Web::start().await;
@@ -485,12 +505,13 @@ async fn a_half_open_peer_is_noticed() {
         async move { client.changes(Wanted::all_lists()).await.map(drop) }
     });
     let listen = web.asked("subscriptions/listen").await;
-    let error = soon("an error", wanted).await.unwrap().unwrap_err();
+    let error = passes(silence, wanted).await.unwrap().unwrap_err();
     assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
     listen.closed().await;
     // A call has its deadline in any case.
     let call = call(&client);
     let _question = web.asked("tools/call").await.events().await;
+    pass(patience).await;
     assert!(matches!(failed(call).await, CallError::TimedOut { .. }));
 }
 

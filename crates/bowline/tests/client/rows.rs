@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::fixture::{
-    Nasty, builder, is_alone, limits, memory, open_files, path, processes, scaled, soon, until,
+    Nasty, builder, held, is_alone, limits, open_files, path, peak, processes, scaled, soon, until,
 };
 use super::web::{Request, Web};
 use super::wire::{Wire, text};
@@ -47,7 +47,7 @@ fn endless_answers_end_at_the_limit_and_take_no_memory() {
         let warm = tokio::spawn(client.call_tool("t", json!({})).text());
         web.asked("tools/call").await.answer(text("warm")).await;
         soon("an answer", warm).await.unwrap().unwrap();
-        let before = memory("VmRSS");
+        let before = held();
         let lines = "data: x\n".repeat(8 << 10);
         let giant = "x".repeat(64 << 10);
         let gzip = "content-encoding: gzip\r\n";
@@ -77,7 +77,7 @@ fn endless_answers_end_at_the_limit_and_take_no_memory() {
         let error = soon("an error", client).await.unwrap().unwrap_err();
         assert!(matches!(error, OpenError::Connect { error: ConnectError::Unreachable(_), .. }));
         assert!(error.to_string().contains("a limit of this client"), "{error}");
-        let growth = memory("VmHWM").saturating_sub(before);
+        let growth = peak().saturating_sub(before);
         println!("figure: 13 | endless answers: memory grew by {} MiB | 48 MiB", growth >> 10);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
     });
@@ -93,12 +93,12 @@ fn an_endless_line_takes_no_memory() {
     runtime.block_on(async {
         let nasty = Nasty::new();
         let client = nasty.connect("legacy").await;
-        let before = memory("VmRSS");
+        let before = held();
         let count = scaled(128_u64 << 20, 1 << 30);
         let call = client.call_tool("long", json!({ "count": count }));
         let error = soon("an error", call).await.unwrap_err();
         assert!(matches!(error, CallError::LimitExceeded { .. }), "{error}");
-        let growth = memory("VmHWM").saturating_sub(before);
+        let growth = peak().saturating_sub(before);
         println!("figure: 13 | an endless line: memory grew by {} MiB | 48 MiB", growth >> 10);
         assert!(growth <= 48 << 10, "{growth} KiB more than before");
         client.close().await;
@@ -210,11 +210,11 @@ fn a_fat_server_takes_no_memory() {
             Ok(count) => assert_eq!(found, Ok(count), "{manner}"),
             Err(part) => assert!(found.as_ref().unwrap_err().contains(part), "{manner}: {found:?}"),
         }
-        let peak = memory("VmHWM");
+        let peak = peak();
         assert!(peak < scaled(48, 128) << 10, "{manner}: {peak} KiB");
     }
     drop(runtime);
-    let (peak, left) = (memory("VmHWM"), memory("VmRSS"));
+    let (peak, left) = (peak(), held());
     let (most, rest, allowed) = (peak >> 10, left >> 10, scaled(48, 128));
     println!("figure: 38 | a fat server: {most} MiB at its peak, {rest} left | {allowed}, 48 MiB");
     assert!(left < 48 << 10, "{left} KiB are left");
@@ -230,11 +230,11 @@ fn notifications_for_nobody_take_no_memory() {
     runtime.block_on(async {
         let nasty = Nasty::new();
         let client = nasty.connect("legacy").await;
-        let before = memory("VmRSS");
+        let before = held();
         let count = scaled(100_000, 1_000_000);
         let call = client.call_tool("notify", json!({ "count": count })).text();
         assert_eq!(soon("an answer", call).await.unwrap(), "done");
-        let growth = memory("VmHWM").saturating_sub(before);
+        let growth = peak().saturating_sub(before);
         println!("figure: 14 | progress for nobody: memory grew by {} MiB | 16 MiB", growth >> 10);
         assert!(growth <= 16 << 10, "{growth} KiB more than before");
         client.close().await;

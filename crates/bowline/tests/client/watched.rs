@@ -112,7 +112,7 @@ async fn calls_in_json_give_results_as_they_came_and_answer_what_is_asked() {
         // Forms are asked for since 2025-06-18.
         if revision >= Revision::V2025_06_18 {
             let params = json!({ "name": "ask", "arguments": {} });
-            let call = client.call_json("tools/call", params).timeout(Duration::from_secs(20));
+            let call = client.call_json("tools/call", params).timeout(Duration::from_secs(120));
             let result = call.await.unwrap().to_value();
             assert!(result.to_string().contains("Ada"), "{via:?} {revision}: {result}");
         }

@@ -151,7 +151,7 @@ pub(crate) fn ways() -> Vec<(Via, Revision)> {
 pub(crate) async fn everywhere<F: Future<Output = ()>>(test: impl Fn(Revision, Client) -> F) {
     for (via, revision) in ways() {
         let client = connect(via, builder(revision)).await;
-        let done = tokio::time::timeout(Duration::from_secs(20), test(revision, client)).await;
+        let done = tokio::time::timeout(super::fixture::GUARD, test(revision, client)).await;
         assert!(done.is_ok(), "{via:?} in {revision} hangs");
     }
 }

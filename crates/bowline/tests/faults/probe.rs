@@ -191,10 +191,14 @@ pub(crate) fn by_id(messages: Vec<Value>) -> HashMap<u64, Value> {
     answers
 }
 
-/// The path of the example beside this test. Cargo builds examples when it builds all tests.
+/// The path of the example beside this test, unless `BOWLINE_PROBE` names another build of it.
+/// Cargo builds examples when it builds all tests.
 fn path() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
+        if let Some(path) = env::var_os("BOWLINE_PROBE") {
+            return path.into();
+        }
         let this = env::current_exe().unwrap();
         let folder = this.parent().and_then(|deps| deps.parent()).unwrap();
         let path = folder.join("examples/probe");

@@ -11,7 +11,7 @@ use http_body::Body as _;
 use serde_json::{Value, json};
 
 /// Longer than anything here may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits with a timeout.
 pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {
@@ -19,6 +19,23 @@ pub(crate) async fn soon<F: Future>(what: &str, work: F) -> F::Output {
         Ok(output) => output,
         Err(_) => panic!("{what}: nothing came"),
     }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let look = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(what, look).await;
+}
+
+/// Lets this much time pass at once, so that a test need not hurry to be there before it is over.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
 }
 
 /// How much of a load to run: a part by default, all with `BOWLINE_FULL=1`.

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use self::examples::{Metrics, count, ending};
 use super::client::{
-    Ask, Session, call, initialize, modern, modern_with, open, request, send, soon,
+    Ask, Session, call, initialize, modern, modern_with, open, request, send, soon, until,
 };
 use super::sse::Sse;
 use super::world::Nothing;
@@ -82,12 +82,7 @@ impl Watched {
 
     async fn until(&self, wanted: &[&str]) {
         let seen = || self.log.lock().unwrap().clone();
-        for _ in 0..400 {
-            if seen().len() >= wanted.len() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until(&format!("{wanted:?}"), || seen().len() >= wanted.len()).await;
         assert_eq!(seen(), wanted);
         assert_eq!(self.metrics.running.load(Ordering::Relaxed), 0);
         self.log.lock().unwrap().clear();
@@ -151,12 +146,7 @@ async fn a_listen_request_ends_with_its_stream() {
     let mut second = open(&world.service, listen()).await;
     assert_eq!(second.next().await.unwrap().method(), acknowledged);
     drop(second);
-    for _ in 0..400 {
-        if !world.log.lock().unwrap().is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("an end", || !world.log.lock().unwrap().is_empty()).await;
     world.service.stop();
     let last = soon("the end", first.next()).await.unwrap().json();
     assert!(last["result"].is_object() && last["id"] == "l", "{last}");

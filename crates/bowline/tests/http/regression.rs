@@ -4,22 +4,29 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::time::Duration;
+use std::sync::Arc;
 
 use bowline::http::{Body, HttpService};
 use bowline::{Context, Server, Tool};
 use http::{Request, Response};
 use http_body::Body as _;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
-/// A server with a tool that releases its client and continues, and one that is ready at once.
-fn service() -> HttpService {
-    let patient = Tool::new("patient", |context: Context, _: Value| async move {
-        context.progress(1.0, None, "before");
-        context.release_stream();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        context.progress(2.0, None, "after");
-        "done"
+/// A server with a tool that releases its client and continues once it may, and one that is ready
+/// at once.
+fn service(gate: &Arc<Semaphore>) -> HttpService {
+    let gate = Arc::clone(gate);
+    let patient = Tool::new("patient", move |context: Context, _: Value| {
+        let gate = Arc::clone(&gate);
+        async move {
+            context.progress(1.0, None, "before");
+            context.release_stream();
+            tokio::task::yield_now().await;
+            gate.acquire().await.unwrap().forget();
+            context.progress(2.0, None, "after");
+            "done"
+        }
     });
     let quick = Tool::new("quick", |context: Context, _: Value| async move {
         context.progress(1.0, None, "before");
@@ -51,7 +58,7 @@ async fn read(response: Response<Body>) -> String {
             all.extend_from_slice(frame.data_ref().unwrap());
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), rest).await.expect("the body ends");
+    super::client::soon("the end of the body", rest).await;
     String::from_utf8(all).unwrap()
 }
 
@@ -74,10 +81,12 @@ async fn call(service: &HttpService, name: &str, revision: &str) -> (String, Str
 
 #[tokio::test]
 async fn a_client_that_was_let_go_comes_back_for_the_answer() {
-    let service = service();
+    let gate = Arc::new(Semaphore::new(0));
+    let service = service(&gate);
     let (session, said) = call(&service, "patient", "2025-11-25").await;
     assert!(said.starts_with("id: ") && said.contains("retry: "), "{said}");
     assert!(!said.contains("done"), "{said}");
+    gate.add_permits(1);
     let id = said.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
     let headers = [
         ("mcp-session-id", session.as_str()),
@@ -96,7 +105,7 @@ async fn a_client_that_was_let_go_comes_back_for_the_answer() {
 #[tokio::test]
 async fn a_client_that_could_not_come_back_is_kept() {
     for revision in ["2025-03-26", "2025-06-18"] {
-        let (_, said) = call(&service(), "patient", revision).await;
+        let (_, said) = call(&service(&Arc::new(Semaphore::new(1))), "patient", revision).await;
         for what in ["before", "after", "done"] {
             assert!(said.contains(what), "{revision}: {said}");
         }
@@ -106,7 +115,7 @@ async fn a_client_that_could_not_come_back_is_kept() {
 #[tokio::test]
 async fn a_handler_that_reports_and_never_waits_is_answered() {
     for revision in ["2025-03-26", "2025-11-25"] {
-        let (_, said) = call(&service(), "quick", revision).await;
+        let (_, said) = call(&service(&Arc::new(Semaphore::new(0))), "quick", revision).await;
         for what in ["before", "done"] {
             assert_eq!(said.matches(what).count(), 1, "{revision}: {said}");
         }

@@ -7,18 +7,18 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::client::{call, scaled, soon};
+use super::client::{call, pass, scaled, soon};
 use super::socket::{Running, is_alone, listen, memory, read_to_end, read_until, wire};
 
+/// How long a request may take. No test waits for it: its time passes at once.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 fn impatient() -> HttpLimits {
-    HttpLimits {
-        head: Duration::from_millis(300),
-        body_idle: Duration::from_millis(300),
-        ..HttpLimits::default()
-    }
+    HttpLimits { head: PATIENCE, body_idle: PATIENCE, ..HttpLimits::default() }
 }
 
-/// Sends only `beginning` on many connections; returns the response of each.
+/// Sends only `beginning` on many connections, and lets their time pass; returns the response of
+/// each.
 async fn begin(server: &Running, beginning: &str, count: usize) -> Vec<String> {
     let mut streams = Vec::new();
     for _ in 0..count {
@@ -26,7 +26,9 @@ async fn begin(server: &Running, beginning: &str, count: usize) -> Vec<String> {
         stream.write_all(beginning.as_bytes()).await.unwrap();
         streams.push(stream);
     }
+    // The server takes connections in order, so it has seen all of them.
     server.is_alive().await;
+    pass(PATIENCE).await;
     let mut answers = Vec::new();
     for mut stream in streams {
         answers.push(read_to_end(&mut stream).await);
@@ -93,11 +95,13 @@ async fn a_drip_within_one_head_is_closed() {
     let server = Running::with_limits(impatient()).await;
     let mut stream = server.connect().await;
     stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n").await.unwrap();
-    let begun = tokio::time::Instant::now();
-    while stream.write_all(b"x-a: b\r\n").await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(begun.elapsed() < Duration::from_secs(5), "it goes on for ever");
-    }
+    let drip = async {
+        while stream.write_all(b"x-a: b\r\n").await.is_ok() {
+            pass(PATIENCE / 100).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon("the end of the connection", drip).await;
     server.end().await;
 }
 
@@ -110,6 +114,7 @@ async fn the_next_request_has_as_long_as_the_first() {
         stream.write_all(whole.as_bytes()).await.unwrap();
         read_until(&mut stream, "nobody").await;
         stream.write_all(next.as_bytes()).await.unwrap();
+        pass(PATIENCE).await;
         let answer = read_to_end(&mut stream).await;
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
     }
@@ -118,8 +123,7 @@ async fn the_next_request_has_as_long_as_the_first() {
 
 #[tokio::test]
 async fn a_connection_that_is_served_does_not_time_out() {
-    let limits = HttpLimits { head: Duration::from_millis(100), ..HttpLimits::default() };
-    let server = Running::with_limits(limits).await;
+    let server = Running::with_limits(impatient()).await;
     let mut listener = server.connect().await;
     let ask = listen(serde_json::json!({ "resourceSubscriptions": ["world://a"] }));
     listener.write_all(wire(&ask).as_bytes()).await.unwrap();
@@ -134,7 +138,13 @@ async fn a_connection_that_is_served_does_not_time_out() {
     };
     assert_eq!(say().await, 200);
     // The handler runs three times as long as the timeout of a head.
-    let answer = server.exchange(&call(1, "work")).await;
+    let mut working = server.connect().await;
+    let work = call(1, "held").with("connection", "close");
+    working.write_all(wire(&work).as_bytes()).await.unwrap();
+    server.seen.until([1, 0, 0]).await;
+    pass(3 * PATIENCE).await;
+    server.seen.release();
+    let answer = read_to_end(&mut working).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     server.registry.resource_updated("world://a");
     read_until(&mut listener, "world://a").await;
@@ -147,7 +157,7 @@ async fn a_connection_that_is_served_does_not_time_out() {
 
 #[tokio::test]
 async fn an_idle_http2_connection_ends_and_a_busy_one_does_not() {
-    let idle = Duration::from_millis(100);
+    let idle = Duration::from_secs(20);
     let server = Running::with_limits(HttpLimits { idle, ..HttpLimits::default() }).await;
     let connect = async || {
         let stream = TokioIo::new(server.connect().await);
@@ -163,6 +173,7 @@ async fn an_idle_http2_connection_ends_and_a_busy_one_does_not() {
     let (mut client, connection) = connect().await;
     let ask = call(1, "who").without("host").path("http://localhost/mcp").into_request();
     assert_eq!(soon("a response", client.send_request(ask)).await.unwrap().status(), 200);
+    pass(idle).await;
     // The client keeps its end, and the connection ends without an error.
     soon("the end", connection).await.unwrap().unwrap();
     assert!(client.is_closed() && !open.is_finished());
@@ -195,7 +206,6 @@ async fn flood(mut stream: TcpStream, head: &str, piece: &[u8], most: usize) -> 
 #[tokio::test]
 async fn a_long_answer_may_be_read_slowly() {
     let limits = HttpLimits { body: 32 << 20, ..impatient() };
-    let patience = limits.head;
     let server = Running::with_limits(limits).await;
     let mut stream = server.connect().await;
     // More than fits into all buffers on the way.
@@ -204,9 +214,10 @@ async fn a_long_answer_may_be_read_slowly() {
     let params = serde_json::json!({ "name": "say", "arguments": arguments });
     let ask = wire(&super::client::modern(1, "tools/call", params));
     stream.write_all(ask.as_bytes()).await.unwrap();
-    // This takes much longer than a request may take.
-    tokio::time::sleep(5 * patience).await;
-    let answer = read_to_end(&mut stream).await;
+    let mut answer = read_until(&mut stream, "\r\n\r\n").await;
+    // This takes longer than a request may take.
+    pass(PATIENCE * 5 / 4).await;
+    answer += &read_to_end(&mut stream).await;
     assert!(answer.contains(&text), "{} bytes", answer.len());
     server.end().await;
 }

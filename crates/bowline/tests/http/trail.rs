@@ -106,12 +106,14 @@ impl Trail {
     /// Waits until there are as many events as lines, which must be the same. Returns and forgets
     /// them.
     pub(crate) async fn until(&self, wanted: &[&str]) -> Vec<Entry> {
-        for _ in 0..2_000 {
-            if self.entries.lock().unwrap().len() >= wanted.len() {
-                break;
+        let is_there = || self.entries.lock().unwrap().len() >= wanted.len();
+        let looks = async {
+            while !is_there() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        };
+        // What is missing is shown below.
+        let _ = tokio::time::timeout(Duration::from_secs(120), looks).await;
         let entries = std::mem::take(&mut *self.entries.lock().unwrap());
         assert_eq!(entries.iter().map(Entry::line).collect::<Vec<_>>(), wanted);
         entries

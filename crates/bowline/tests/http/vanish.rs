@@ -2,6 +2,7 @@
 //!
 //! Needs `ip` and permission to create a network namespace; otherwise it passes with a note.
 
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,40 +15,47 @@ use tokio::net::TcpListener;
 use super::client::{call, soon};
 use super::socket::wire;
 
-/// A second host on a virtual link that can be cut. Removed when it is dropped.
+/// A second host on a virtual link that can be cut. What was made of it is removed when it is
+/// dropped.
 struct Host {
-    namespace: String,
-    cable: String,
-    subnet: String,
+    namespace: Option<String>,
+    cable: Option<String>,
+    /// The address of this side.
+    address: Ipv4Addr,
     client: Option<Child>,
 }
 
 impl Host {
+    /// `None` if this machine does not let us.
     fn new() -> Option<Self> {
-        let number = std::process::id() % 250;
-        let host = Self {
-            namespace: format!("bowline-{number}"),
-            cable: format!("bow{number}"),
-            subnet: format!("10.213.{number}"),
-            client: None,
-        };
-        let Self { namespace, cable, subnet, .. } = &host;
-        let is_made = ip(&format!("netns add {namespace}"))
-            && ip(&format!("link add {cable} type veth peer name far netns {namespace}"))
-            && ip(&format!("addr add {subnet}.1/30 dev {cable}"))
+        let number = std::process::id();
+        // Four addresses of those for experiments; other runs have other ones.
+        let first = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number % (1 << 15) * 4;
+        let [address, theirs] = [first + 1, first + 2].map(Ipv4Addr::from);
+        let (namespace, cable) = (format!("bowline-{number}"), format!("bow{number}"));
+        let mut host = Self { namespace: None, cable: None, address, client: None };
+        ip(&format!("netns add {namespace}")).then_some(())?;
+        host.namespace = Some(namespace.clone());
+        ip(&format!("link add {cable} type veth peer name far netns {namespace}")).then_some(())?;
+        host.cable = Some(cable.clone());
+        let is_up = ip(&format!("addr add {address}/30 dev {cable}"))
             && ip(&format!("link set {cable} up"))
-            && ip(&format!("-n {namespace} addr add {subnet}.2/30 dev far"))
+            && ip(&format!("-n {namespace} addr add {theirs}/30 dev far"))
             && ip(&format!("-n {namespace} link set far up"));
-        is_made.then_some(host)
+        is_up.then_some(host)
+    }
+
+    fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap()
     }
 
     /// Sends a request from there and keeps the connection.
     fn send(&mut self, port: u16, request: &str) {
-        let to = format!("{}.1/{port}", self.subnet);
+        let to = format!("{}/{port}", self.address);
         // Exactly the request: a connection with unread bytes is not watched for its end.
-        let script = format!("exec 3<>/dev/tcp/{to} && printf %s \"$REQUEST\" >&3; exec sleep 120");
+        let script = format!("exec 3<>/dev/tcp/{to} && printf %s \"$REQUEST\" >&3; exec sleep 600");
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace, "bash", "-c", &script]);
+        command.args(["netns", "exec", self.namespace(), "bash", "-c", &script]);
         command.env("REQUEST", request);
         self.client = Some(command.stdout(Stdio::null()).spawn().unwrap());
     }
@@ -55,7 +63,7 @@ impl Host {
     /// Cuts the link: packets to the host are sent, and nothing comes back. A link that is down on
     /// this side would not do, since the kernel ignores its own failures to send.
     fn cut(&self) {
-        assert!(ip(&format!("-n {} addr flush dev far", self.namespace)));
+        assert!(ip(&format!("-n {} addr flush dev far", self.namespace())));
     }
 }
 
@@ -65,8 +73,12 @@ impl Drop for Host {
             let _ = client.kill();
             let _ = client.wait();
         }
-        ip(&format!("netns delete {}", self.namespace));
-        ip(&format!("link delete {}", self.cable));
+        if let Some(cable) = &self.cable {
+            ip(&format!("link delete {cable}"));
+        }
+        if let Some(namespace) = &self.namespace {
+            ip(&format!("netns delete {namespace}"));
+        }
     }
 }
 
@@ -109,14 +121,14 @@ async fn a_peer_that_vanishes_frees_its_place_and_its_handler() {
         }
     });
     let limits = HttpLimits { unread: Duration::from_secs(3), ..HttpLimits::default() };
-    let listener = TcpListener::bind(format!("{}.1:0", host.subnet)).await.unwrap();
+    let listener = TcpListener::bind((host.address, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let http = Server::new("waits", "1.0.0").with(wait).http().limits(limits);
-    let http = http.allow_host(&format!("{}.1", host.subnet)).unwrap();
+    let http = http.allow_host(&host.address.to_string()).unwrap();
     let serving = tokio::spawn(http.serve_until(listener, std::future::pending()));
 
     let request =
-        wire(&call(1, "work")).replace("host: localhost", &format!("host: {}.1", host.subnet));
+        wire(&call(1, "work")).replace("host: localhost", &format!("host: {}", host.address));
     host.send(port, &request);
     soon("the handler to start", until(&alive, 1)).await;
     host.cut();

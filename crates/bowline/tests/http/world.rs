@@ -1,7 +1,7 @@
 //! The server that the tests talk to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline::http::{Http, HttpService};
@@ -12,7 +12,7 @@ use bowline::{
 };
 use serde_json::json;
 
-use super::client::{call, send};
+use super::client::{call, send, until};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 pub(crate) struct Nothing {}
@@ -41,6 +41,8 @@ pub(crate) struct Seen {
     pub(crate) finished: AtomicUsize,
     /// Handlers that were dropped before they were done.
     pub(crate) dropped: AtomicUsize,
+    /// Whether the tool `held` may go on.
+    is_released: AtomicBool,
 }
 
 impl Seen {
@@ -50,13 +52,13 @@ impl Seen {
 
     /// Waits until the counts are these.
     pub(crate) async fn until(&self, expected: [usize; 3]) {
-        for _ in 0..400 {
-            if self.counts() == expected {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert_eq!(self.counts(), expected, "started, finished, dropped");
+        let what = format!("{expected:?} handlers started, finished, dropped");
+        until(&what, || self.counts() == expected).await;
+    }
+
+    /// Lets all handlers of the tool `held` end.
+    pub(crate) fn release(&self) {
+        self.is_released.store(true, Ordering::SeqCst);
     }
 }
 
@@ -115,9 +117,11 @@ pub(crate) fn identified(http: Http) -> Http {
     })
 }
 
+/// Longer than a test waits for anything: if the grace time runs out, it has failed.
+pub(crate) const GRACE: Duration = Duration::from_secs(600);
+
 pub(crate) fn server(seen: &Arc<Seen>) -> Server {
-    let grace = Duration::from_secs(3);
-    let limits = Limits { grace, memory_per_party: 64 << 20, ..Limits::default() };
+    let limits = Limits { grace: GRACE, memory_per_party: 64 << 20, ..Limits::default() };
     Server::new("world", "1.0.0")
         .limits(limits)
         .with(Tool::new("say", say).title("Say"))
@@ -127,6 +131,7 @@ pub(crate) fn server(seen: &Arc<Seen>) -> Server {
         }))
         .with(Tool::new("work", working(seen, Duration::from_millis(300))))
         .with(Tool::new("wait", working(seen, Duration::from_secs(3_600))))
+        .with(Tool::new("held", held(seen)))
         .with(Tool::new("talk", talk(seen)))
         .with(Tool::new("chat", |context: Context, _: Nothing| async move {
             context.log(LoggingLevel::Info, "at once").await;
@@ -163,6 +168,22 @@ fn working(seen: &Arc<Seen>, time: Duration) -> impl Fn(Nothing) -> Working + Se
         Box::pin(async move {
             let guard = Guard::new(&seen);
             tokio::time::sleep(time).await;
+            guard.done();
+            "done".to_owned()
+        })
+    }
+}
+
+/// Works until the test releases it.
+fn held(seen: &Arc<Seen>) -> impl Fn(Nothing) -> Working + Send + Sync + use<> {
+    let seen = Arc::clone(seen);
+    move |_: Nothing| {
+        let seen = Arc::clone(&seen);
+        Box::pin(async move {
+            let guard = Guard::new(&seen);
+            while !seen.is_released.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             guard.done();
             "done".to_owned()
         })

@@ -61,7 +61,7 @@ async fn until(log: &Log, wanted: &str) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let found = tokio::time::timeout(Duration::from_secs(20), found).await;
+    let found = tokio::time::timeout(Duration::from_secs(120), found).await;
     assert!(found.is_ok(), "{wanted}: {:?}", log.lock().unwrap());
 }
 

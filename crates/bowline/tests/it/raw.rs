@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio::task::JoinHandle;
 
 /// A guard against hanging; nothing else depends on time.
-const GUARD: Duration = Duration::from_secs(30);
+const GUARD: Duration = Duration::from_secs(120);
 
 pub(crate) struct Raw {
     pub(crate) reader: BufReader<ReadHalf<DuplexStream>>,

@@ -63,7 +63,7 @@ pub(crate) async fn serve() {
         streams_per_party: most,
         calls_per_party: most,
         // Clients that vanish are forgotten within the soak.
-        session_idle: Duration::from_secs(3),
+        session_idle: Duration::from_secs(10),
         idle: Duration::from_secs(3),
         ..HttpLimits::default()
     };

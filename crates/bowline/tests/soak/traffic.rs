@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use bowline::client::{Client, FormAnswer, Preference, Target, Wanted};
 use bowline::{Revision, with_causes};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -21,7 +22,10 @@ const MIB: u64 = 1 << 20;
 /// How much more memory there may be at the end.
 const MORE: u64 = 6 * MIB;
 /// How long anything may take.
-const GUARD: Duration = Duration::from_secs(30);
+const GUARD: Duration = Duration::from_secs(180);
+/// For how long nothing must have changed at rest: the server looks for forgotten sessions twice a
+/// minute.
+const QUIET: Duration = Duration::from_secs(45);
 
 /// How much there is to do.
 struct Size {
@@ -44,12 +48,20 @@ impl Size {
     }
 }
 
-/// What a process holds.
+/// What a process holds. The pages of its program do not count.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     memory: u64,
     files: usize,
     threads: u64,
+}
+
+impl Held {
+    fn is_within(self, before: Self) -> bool {
+        self.memory <= before.memory + MORE
+            && self.files <= before.files
+            && self.threads <= before.threads
+    }
 }
 
 pub(crate) async fn soak() {
@@ -85,9 +97,7 @@ pub(crate) async fn soak() {
         end.threads,
         MORE / MIB,
     );
-    assert!(end.memory <= warm.memory + MORE, "memory grew: {warm:?}, {end:?}");
-    assert!(end.files <= warm.files, "descriptors are left: {warm:?}, {end:?}");
-    assert!(end.threads <= warm.threads, "threads are left: {warm:?}, {end:?}");
+    assert!(end.is_within(warm), "something is left: {warm:?}, {end:?}");
     seen.check();
     piped.close().await;
     ends(&mut server).await;
@@ -103,8 +113,10 @@ async fn ends(server: &mut Child) {
 #[derive(Default)]
 struct Seen([AtomicU64; KINDS.len()], std::sync::Mutex<BTreeMap<String, u64>>);
 
-const KINDS: [&str; 9] =
-    ["call", "error", "progress", "cancel", "question", "list", "read", "change", "session"];
+const KINDS: [&str; 10] = [
+    "call", "error", "progress", "cancel", "question", "list", "read", "change", "session",
+    "vanished",
+];
 
 impl Seen {
     fn note(&self, kind: usize, result: Result<(), String>) {
@@ -134,6 +146,8 @@ impl Seen {
         }
     }
 }
+
+type Done = Result<(), String>;
 
 /// Clients come and go for this long; afterwards all are gone but the one on the pipe.
 async fn load(size: &Size, time: Duration, url: &str, piped: &Client, seen: &Arc<Seen>) {
@@ -168,8 +182,11 @@ async fn connect(revision: Revision, target: impl Into<Target>) -> Result<Client
     client.connect(target).await.map_err(|error| with_causes(&error))
 }
 
-/// One client from its beginning to its end, some of which just vanish.
+/// One client from its beginning to its end.
 async fn visit(url: &str, random: &mut Random, seen: &Seen, pace: Duration, until: Instant) {
+    if random.below(8) == 0 {
+        return seen.note(9, timeout(GUARD, vanish(url)).await.expect("a client vanishes"));
+    }
     let revision = Revision::ALL[random.below(5)];
     let client = match connect(revision, url).await {
         Ok(client) => client,
@@ -188,14 +205,51 @@ async fn visit(url: &str, random: &mut Random, seen: &Seen, pace: Duration, unti
     }
 }
 
+/// A client that is gone in the middle of everything: its session stays, and so does its call; its
+/// connections are reset.
+async fn vanish(url: &str) -> Done {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "gone", "version": "1" } } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "never" } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let said = |error: std::io::Error| error.to_string();
+    let (mut session, mut open) = (String::new(), Vec::new());
+    for message in [hello, ready, call] {
+        let mut stream = TcpStream::connect(address).await.map_err(said)?;
+        let body = message.to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{session}content-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).await.map_err(said)?;
+        let mut lines = BufReader::new(&mut stream).lines();
+        let status = lines.next_line().await.map_err(said)?.unwrap_or_default();
+        is(status.get(..10).unwrap_or(&status), "HTTP/1.1 2")?;
+        while let Some(line) = lines.next_line().await.map_err(said)? {
+            if line.starts_with("mcp-session-id") {
+                session = format!("{line}\r\n");
+            } else if line.is_empty() {
+                break;
+            }
+        }
+        open.push(stream);
+    }
+    for stream in &open {
+        stream.set_zero_linger().map_err(said)?;
+    }
+    Ok(())
+}
+
 /// Does one thing.
 async fn act(client: &Client, random: &mut Random, seen: &Seen) {
     let kind = random.below(8);
     let done = timeout(GUARD, perform(kind, client, random)).await;
     seen.note(kind, done.unwrap_or_else(|_| Err("it hangs".to_owned())));
 }
-
-type Done = Result<(), String>;
 
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` passes")]
 fn told(error: bowline::client::CallError) -> String {
@@ -273,18 +327,19 @@ async fn change(client: &Client) -> Done {
 /// What the process holds once it has settled: when all clients are gone and forgotten.
 async fn rest(pid: u32, before: Option<Held>) -> Held {
     let begun = Instant::now();
-    let (mut least, mut still) = (held(pid), 0);
+    let (mut least, mut changed) = (held(pid), begun);
     // As little as before, or as little as it gets.
-    while begun.elapsed() < GUARD && still < 40 {
+    while begun.elapsed() < GUARD && changed.elapsed() < QUIET {
         sleep(Duration::from_millis(100)).await;
         let now = held(pid);
-        let is_less = now.memory < least.memory || now.files < least.files;
-        still = if is_less { 0 } else { still + 1 };
+        if now.memory < least.memory || now.files < least.files || now.threads < least.threads {
+            changed = Instant::now();
+        }
         least.memory = least.memory.min(now.memory);
-        (least.files, least.threads) = (now.files.min(least.files), now.threads);
-        let is_back = |before: Held| now.memory <= before.memory && now.files <= before.files;
-        if before.is_some_and(is_back) {
-            return now;
+        least.files = least.files.min(now.files);
+        least.threads = least.threads.min(now.threads);
+        if before.is_some_and(|before| least.is_within(before)) {
+            break;
         }
     }
     least
@@ -297,7 +352,7 @@ fn held(pid: u32) -> Held {
         line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
     };
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    Held { memory: number("VmRSS") << 10, files, threads: number("Threads") }
+    Held { memory: number("RssAnon") << 10, files, threads: number("Threads") }
 }
 
 /// Numbers that look random and are the same every time.

@@ -264,9 +264,14 @@ fn a_signal_ends_a_server() {
     }
     drop(input);
     // It must be idle once before it handles signals.
-    thread::sleep(Duration::from_millis(200));
+    for _ in 0..12_000 {
+        if handles_term(child.id()) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    let mut patience = 1_000;
+    let mut patience = 12_000;
     while child.try_wait().unwrap().is_none() {
         if patience == 0 {
             child.kill().unwrap();
@@ -278,4 +283,14 @@ fn a_signal_ends_a_server() {
     line.clear();
     output.read_line(&mut line).unwrap();
     assert_eq!(line, "", "nobody waits for the answer");
+}
+
+/// Whether a process has a handler for SIGTERM. Without `/proc`, it has had a second to get one.
+fn handles_term(id: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else {
+        thread::sleep(Duration::from_secs(1));
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << 14) != 0
 }

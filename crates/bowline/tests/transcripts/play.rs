@@ -9,7 +9,7 @@ use crate::matching::{Bindings, matches, with_placeholders};
 use crate::script::{Client, Script, Step};
 
 /// How long to wait for an expected message. Only a failure takes this long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long an update waits for further messages.
 const QUIET: Duration = Duration::from_millis(60);

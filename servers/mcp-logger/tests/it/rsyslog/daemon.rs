@@ -50,12 +50,12 @@ impl Daemon {
     /// again.
     pub(super) async fn start(unpacked: &Path, name: &str) -> Self {
         for attempt in 1..3 {
-            let daemon = Self::spawn(unpacked, &format!("{name}-{attempt}"));
+            let mut daemon = Self::spawn(unpacked, &format!("{name}-{attempt}"));
             if daemon.is_listening().await {
                 return daemon;
             }
         }
-        let daemon = Self::spawn(unpacked, name);
+        let mut daemon = Self::spawn(unpacked, name);
         assert!(daemon.is_listening().await, "rsyslogd does not start: {}", daemon.stderr());
         daemon
     }
@@ -110,8 +110,8 @@ impl Daemon {
         }
     }
 
-    /// Tries all ports until they are open.
-    async fn is_listening(&self) -> bool {
+    /// Tries all ports until they are open, or it has ended, perhaps because one was taken.
+    async fn is_listening(&mut self) -> bool {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let start = Instant::now();
         let is_open = |port: u16| {
@@ -123,7 +123,7 @@ impl Daemon {
             if !self.all().is_empty() && is_open(self.tcp) && is_open(self.tls) {
                 return true;
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > PATIENCE || self.child.try_wait().unwrap().is_some() {
                 return false;
             }
             sleep(Duration::from_millis(50)).await;
