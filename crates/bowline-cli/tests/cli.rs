@@ -37,6 +37,7 @@ mod hostile;
 mod login;
 #[path = "cli/manners.rs"]
 mod manners;
+#[cfg(unix)]
 #[path = "cli/new.rs"]
 mod new;
 #[cfg(unix)]
@@ -67,6 +68,9 @@ mod transcripts;
 #[cfg(unix)]
 #[path = "cli/trust.rs"]
 mod trust;
+#[cfg(unix)]
+#[path = "cli/tutorial.rs"]
+mod tutorial;
 #[cfg(unix)]
 #[path = "cli/typed.rs"]
 mod typed;

@@ -17,13 +17,21 @@ pub(crate) struct New {
     /// The name of the server, of its package and of the folder
     name: String,
 
-    /// Depend on the SDK in this folder, a checkout of Bowline, instead of the published one
+    /// Depend on the SDK in this folder, a checkout of Bowline
+    ///
+    /// Without this: on the one that the program was built from, or else on the published one.
     #[arg(long, value_name = "FOLDER")]
     path: Option<PathBuf>,
 
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// Where the program was compiled. One that is published says nothing of that place.
+const COMPILED_IN: Option<&str> = match option_env!("BOWLINE_RELEASE") {
+    Some(_) => None,
+    None => Some(env!("CARGO_MANIFEST_DIR")),
+};
 
 const MAIN: &str = include_str!("../../templates/new/main.rs");
 const MANIFEST: &str = include_str!("../../templates/new/Cargo.toml.in");
@@ -45,8 +53,8 @@ impl New {
                 .with_remedy("help: choose another name, or remove it"));
         }
         let source = match &self.path {
-            Some(checkout) => format!("path = {}", json!(sdk_in(checkout)?.to_string_lossy())),
-            None => concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"").to_owned(),
+            Some(checkout) => in_folder(&sdk_in(checkout)?),
+            None => source(COMPILED_IN.map(Path::new))?,
         };
         let files = files(&self.name, &source, &folder);
         for (file, text) in &files {
@@ -78,6 +86,29 @@ fn is_keyword(name: &str) -> bool {
         priv pub ref return self Self static struct super trait true try type typeof unsafe unsized \
         use virtual where while yield";
     WORDS.split_whitespace().any(|word| word == name)
+}
+
+/// The SDK that belongs to a program that was compiled in this folder.
+fn source(compiled_in: Option<&Path>) -> Result<String, Failure> {
+    const PUBLISHED: &str = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
+    // Cargo unpacks published packages into folders with their version.
+    const UNPACKED: &str = concat!("bowline-cli-", env!("CARGO_PKG_VERSION"));
+    let Some(folder) = compiled_in.filter(|folder| !folder.ends_with(UNPACKED)) else {
+        return Ok(PUBLISHED.to_owned());
+    };
+    let checkout = folder.ancestors().nth(2).unwrap_or(folder);
+    let sdk = sdk_in(checkout).map_err(|_| {
+        Failure::usage(format!(
+            "the checkout that this program was built from is no longer at {}",
+            checkout.display()
+        ))
+        .with_remedy("help: name one with --path, because the SDK is not published yet")
+    })?;
+    Ok(in_folder(&sdk))
+}
+
+fn in_folder(sdk: &Path) -> String {
+    format!("path = {}", json!(sdk.to_string_lossy()))
 }
 
 /// The folder of the SDK's package in a checkout.
@@ -155,5 +186,17 @@ mod tests {
         for name in ["", "2", "-a", "a/b", "..", "ä", "a b", "bowline", "test", "match"] {
             assert!(problem(name).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_project_depends_on_an_sdk_that_is_there() {
+        let published = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
+        assert_eq!(source(None).unwrap(), published);
+        let unpacked = concat!("/src/registry/bowline-cli-", env!("CARGO_PKG_VERSION"));
+        assert_eq!(source(Some(Path::new(unpacked))).unwrap(), published);
+        let here = source(Some(Path::new(env!("CARGO_MANIFEST_DIR")))).unwrap();
+        assert!(here.starts_with("path = ") && here.ends_with("bowline\""), "{here}");
+        let gone = source(Some(Path::new("/gone/crates/bowline-cli"))).unwrap_err();
+        assert!(format!("{gone:?}").contains("--path"), "{gone:?}");
     }
 }

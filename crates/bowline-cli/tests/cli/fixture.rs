@@ -121,6 +121,25 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     panic!("it never happens");
 }
 
+/// The same, but after so long it is killed with everything that it started.
+#[cfg(unix)]
+pub(crate) fn said_within(command: &mut Command, limit: Duration) -> Said {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program starts");
+    let group = format!("-{}", child.id());
+    let (ended, waits) = std::sync::mpsc::channel::<()>();
+    thread::spawn(move || {
+        if waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            drop(Command::new("kill").args(["-KILL", "--", &group]).status());
+        }
+    });
+    let output = child.wait_with_output().expect("its output can be read");
+    drop(ended);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
 /// Sends a signal.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, name: &str) {
