@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bowline::client::http::Endpoint;
-use bowline::client::{CallError, Command, FormAnswer, Notifications, Target, Wanted};
+use bowline::client::{CallError, Command, FormAnswer, Notifications, Started, Target, Wanted};
 use bowline::model::CreateMessageResult;
 use bowline::proto::session::Preference;
 use bowline::{Client, ErrorCode, Revision, Revisions};
@@ -16,6 +16,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command as Process};
 
 const NOTES: &str = env!("CARGO_BIN_EXE_notes");
+/// How long a server may take to answer, or to end: 2 minutes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 const ERAS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
 
 /// A client that agrees to everything.
@@ -97,6 +100,9 @@ async fn the_notes_server_is_at_home_inside_axum() {
     .await;
     let url = server.url("/mcp");
     assert!(Client::connect(url.as_str()).await.is_err(), "it needs a key");
+    for (key, status) in [("", "401 Unauthorized"), ("x-api-key: secret\r\n", "200 OK")] {
+        assert_eq!(server.get("/notes", key).await.unwrap(), format!("HTTP/1.1 {status}\r\n"));
+    }
     for revision in ERAS {
         let client = client(revision, Endpoint::new(&url).header("x-api-key", "secret")).await;
         walk(&client, "").await;
@@ -184,6 +190,34 @@ async fn the_extension_serves_both_eras_on_stdio_and_over_http() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn a_task_asks_before_it_publishes_in_both_eras() {
+    for revision in ERAS {
+        let client = client(revision, Command::new(env!("CARGO_BIN_EXE_publish"))).await;
+        let call = client.call_tool("publish", json!({ "version": "1.2.0" }));
+        let Started::Task(task) = call.start().await.unwrap() else { panic!("it is a task") };
+        let result = task.wait().await.unwrap();
+        assert_eq!(result.content[0].as_text(), Some("package-1.2.0 was published"));
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_board_has_an_app_in_both_eras() {
+    for revision in ERAS {
+        let client = client(revision, Command::new(env!("CARGO_BIN_EXE_board"))).await;
+        let tools = client.list_tools().await.unwrap();
+        let uri = tools.iter().find_map(|tool| tool.ui()?.resource_uri).unwrap();
+        let app = client.read_resource(uri).await.unwrap();
+        assert!(app.contents[0].as_text().unwrap().starts_with("<!doctype html>"));
+        // As the app calls it, and as the model does.
+        let placed = client.call_tool("place", json!({ "column": 3 })).text().await.unwrap();
+        assert_eq!(placed, "· · X · · · ·");
+        assert_eq!(client.call_tool("show", json!({})).text().await.unwrap(), placed);
+        client.close().await;
+    }
+}
+
 /// The URL of a notes server in this process that speaks one revision only.
 async fn notes_in(revision: Revision) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -254,9 +288,10 @@ impl Served {
             let address = free.local_addr().unwrap().to_string();
             drop(free);
             let mut command = command(&address);
-            command.stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+            command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
             let mut served = Self { process: command.spawn().unwrap(), address };
-            if served.answers().await {
+            let answers = tokio::time::timeout(PATIENCE, served.answers()).await;
+            if answers.expect("it answers or ends") {
                 return served;
             }
         }
@@ -266,21 +301,23 @@ impl Served {
     /// Waits until it answers HTTP, or ends.
     async fn answers(&mut self) -> bool {
         loop {
+            // Whoever answers after its end is another process.
+            let answers = self.get("/health", "").await.is_some();
             if self.process.try_wait().unwrap().is_some() {
                 return false;
             }
-            if self.health().await.is_some() {
+            if answers {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// The first line of its answer to some path.
-    async fn health(&self) -> Option<String> {
+    /// The first line of its answer to some path, with this after the head's first two lines.
+    async fn get(&self, path: &str, headers: &str) -> Option<String> {
         use tokio::io::AsyncWriteExt;
         let mut stream = tokio::net::TcpStream::connect(&self.address).await.ok()?;
-        let head = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address);
         stream.write_all(head.as_bytes()).await.ok()?;
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).await.ok()?;
@@ -295,7 +332,7 @@ impl Served {
     async fn stop(mut self) {
         let pid = self.process.id().unwrap().to_string();
         assert!(Process::new("kill").arg(&pid).status().await.unwrap().success());
-        let ended = tokio::time::timeout(Duration::from_secs(30), self.process.wait()).await;
+        let ended = tokio::time::timeout(PATIENCE, self.process.wait()).await;
         assert!(ended.unwrap().unwrap().success());
     }
 }

@@ -36,8 +36,9 @@ async fn main() -> anyhow::Result<()> {
     let mcp = Server::new("notes", "1.0.0").with(Arc::clone(&notes)).http().into_service()?;
     let app = Router::new()
         .nest_service("/mcp", mcp)
-        .layer(middleware::from_fn(check_key))
         .route("/notes", get(page))
+        // After what it protects: a layer is around the routes above it.
+        .layer(middleware::from_fn(check_key))
         .with_state(notes);
     axum::serve(listener, app).with_graceful_shutdown(bowline::stop_signal()).await?;
     Ok(())

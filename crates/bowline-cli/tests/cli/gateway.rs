@@ -68,10 +68,14 @@ alias = \"c\"
 fn start() -> Running {
     let home = Folder::new();
     let files = files(&home);
+    start_with(home, |command| command.arg("gateway").args(&files))
+}
+
+fn start_with(home: Folder, words: impl Fn(&mut Command) -> &mut Command) -> Running {
     // The path of a socket is short.
     let socket = PathBuf::from(format!("/tmp/bowline-gw-{}-{:p}.sock", std::process::id(), &home));
     let mut command = program(&home);
-    command.arg("gateway").args(&files).arg("--socket").arg(&socket);
+    words(&mut command).arg("--socket").arg(&socket);
     let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap());
     let line = wait_for(&mut told, "the gateway is at");
@@ -154,6 +158,32 @@ fn a_gateway_from_its_start_to_its_end() {
         .unwrap();
     let cut = said_of(&running.home, &["gateway", "verify", audit.to_str().unwrap()]);
     assert!(cut.code != Some(0) && cut.err.contains("a line was removed"), "{}", cut.err);
+}
+
+#[test]
+fn the_example_of_a_gateway_does_what_it_says() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gateway.toml");
+    let home = Folder::new();
+    let checked = said_of(&home, &["gateway", "check", example]);
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{}", checked.out);
+    let programs = PathBuf::from(PROGRAM).parent().unwrap().display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let running = start_with(home, |command| {
+        command.env("PATH", &path).args(["gateway", example, "--listen", "127.0.0.1:0"])
+    });
+    for (words, out) in [
+        (&["counter__increment"][..], "1\n"),
+        (&["counter__decrement", "--accept"], "0\n"),
+        (&["math__calculator_arithmetic", "expression=20 + 22"], "42"),
+        (&["tools__disk", "path=/"], "Filesystem"),
+    ] {
+        let said = running.call(&running.url, words);
+        assert!(said.code == Some(0) && said.out.contains(out), "{words:?}: {said:?}");
+    }
+    let said = running.call(&running.url, &["counter__decrement"]);
+    assert!(said.out.contains("only when the user agrees"), "{said:?}");
+    let said = running.call(&running.url, &["math__weather_current", "location=x"]);
+    assert!(said.err.contains("there is no tool"), "{said:?}");
 }
 
 fn said_of(home: &Folder, words: &[&str]) -> Said {
