@@ -95,7 +95,8 @@ pub use self::proxy::Proxy;
 pub use self::server::*;
 pub use bowline_proto::causes::with_causes;
 
-/// Compiles the examples of the README.
+/// Compiles the examples of the READMEs, that of the repository and that of the crate.
 #[cfg(all(doctest, feature = "http", feature = "testing"))]
+#[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]
 struct Readme;
