@@ -5,6 +5,8 @@ class Bowline < Formula
   license any_of: ["MIT", "Apache-2.0"]
 
   on_macos do
+    # There is no program for Macs with Intel's processors.
+    depends_on arch: :arm64
     url "{{DOWNLOADS}}/bowline-{{VERSION}}-aarch64-apple-darwin.tar.gz"
     sha256 "{{SHA256_MACOS_ARM64}}"
   end
@@ -13,6 +15,10 @@ class Bowline < Formula
     on_intel do
       url "{{DOWNLOADS}}/bowline-{{VERSION}}-x86_64-unknown-linux-musl.tar.gz"
       sha256 "{{SHA256_LINUX_X64}}"
+    end
+    on_arm do
+      url "{{DOWNLOADS}}/bowline-{{VERSION}}-aarch64-unknown-linux-musl.tar.gz"
+      sha256 "{{SHA256_LINUX_ARM64}}"
     end
   end
 

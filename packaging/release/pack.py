@@ -1,8 +1,8 @@
 """Packages with the same bytes each time.
 
-pack.py zip FILE FOLDER                     every file of a folder
-pack.py wheel FILE PROGRAM VERSION README   a wheel that carries the program
-pack.py validate FILE...                    server.json files, by the schema that they name
+pack.py zip FILE FOLDER                                 every file of a folder
+pack.py wheel FOLDER PROGRAM VERSION README TAGS NAME   a wheel that carries the program
+pack.py validate FILE...                                server.json files, by the schema they name
 """
 
 import base64
@@ -36,8 +36,28 @@ def zip_folder(file, folder):
                 add(archive, name, content.read(), os.access(path, os.X_OK))
 
 
-def wheel(file, program, version, readme):
-    tag = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
+# `uvx bowline-mcp` runs the command that is called like the package. On Windows a program cannot
+# become another one, so this one waits, and leaves Ctrl-C to the other.
+START = """import os
+import sys
+
+
+def main():
+    program = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "NAME")
+    if os.name != "nt":
+        os.execv(program, [program, *sys.argv[1:]])
+    import subprocess
+
+    child = subprocess.Popen([program, *sys.argv[1:]])
+    while True:
+        try:
+            sys.exit(child.wait())
+        except KeyboardInterrupt:
+            pass
+"""
+
+
+def wheel(place, program, version, readme, tags, name):
     folder = f"bowline_mcp-{version}.dist-info"
     with open(program, "rb") as content:
         program = content.read()
@@ -51,27 +71,24 @@ def wheel(file, program, version, readme):
         f"Description-Content-Type: text/markdown\n\n{readme}"
     )
     about = "Wheel-Version: 1.0\nGenerator: bowline\nRoot-Is-Purelib: false\n"
-    about += "".join(f"Tag: py3-none-{part}\n" for part in tag.split("-")[2].split("."))
-    # `uvx bowline-mcp` runs the command that is called like the package.
-    start = b"import os\nimport sys\n\n\ndef main():\n"
-    start += b"    program = os.path.join(os.path.dirname(sys.argv[0]), 'bowline')\n"
-    start += b"    os.execv(program, [program, *sys.argv[1:]])\n"
+    about += "".join(f"Tag: py3-none-{tag}\n" for tag in tags.split("."))
     commands = b"[console_scripts]\nbowline-mcp = bowline_mcp:main\n"
     files = [
-        (f"bowline_mcp-{version}.data/scripts/bowline", program, True),
-        ("bowline_mcp.py", start, False),
+        (f"bowline_mcp-{version}.data/scripts/{name}", program, True),
+        ("bowline_mcp.py", START.replace("NAME", name).encode(), False),
         (f"{folder}/entry_points.txt", commands, False),
         (f"{folder}/METADATA", metadata.encode(), False),
         (f"{folder}/WHEEL", about.encode(), False),
     ]
     record = ""
-    for name, data, _ in files:
+    for path, data, _ in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        record += f"{name},sha256={digest},{len(data)}\n"
+        record += f"{path},sha256={digest},{len(data)}\n"
     record += f"{folder}/RECORD,,\n"
-    with zipfile.ZipFile(os.path.join(file, f"bowline_mcp-{version}-{tag}.whl"), "w") as archive:
-        for name, data, is_program in files:
-            add(archive, name, data, is_program)
+    file = os.path.join(place, f"bowline_mcp-{version}-py3-none-{tags}.whl")
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, data, is_program in files:
+            add(archive, path, data, is_program)
         add(archive, f"{folder}/RECORD", record.encode(), False)
 
 

@@ -18,9 +18,26 @@ struct Unpacked {
     variable: &'static str,
 }
 
-/// Unpacks packages into `target/name` unless they are there. Returns the folder.
-pub(crate) fn unpack(name: &'static str, packages: &'static str) -> Result<PathBuf, String> {
-    Unpacked { name, packages, variable: "" }.unpack()
+/// Unpacks the newest packages, and all that they need and this machine lacks, into `target/name`
+/// unless they are there. Returns the folder.
+pub(crate) fn unpack_whole(name: &'static str, packages: &'static str) -> Result<PathBuf, String> {
+    Unpacked { name, packages, variable: "" }.unpack_by(|folder| {
+        // Old lists know old packages under the same names. Without a network, they must do.
+        let said = update().err().unwrap_or_default();
+        let mut apt = command("apt-get install --simulate --reinstall --no-install-recommends");
+        apt.args(packages.split_whitespace());
+        let Ran { ok, output } = run(apt);
+        match ok {
+            true => download(folder, &to_install(&output)).map_err(|why| said + &why),
+            false => Err(said + &output),
+        }
+    })
+}
+
+/// The packages that `apt-get --simulate` would install.
+fn to_install(simulated: &str) -> String {
+    let names = simulated.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
+    names.collect::<Vec<_>>().join(" ")
 }
 
 const ALL: [Unpacked; 4] = [
@@ -73,8 +90,19 @@ fn variables_of(is_wanted: impl Fn(&Unpacked) -> bool) -> Vec<(String, OsString)
 }
 
 impl Unpacked {
-    /// Downloads and unpacks it unless it is there. Returns the folder.
     fn unpack(&self) -> Result<PathBuf, String> {
+        self.unpack_by(|folder| {
+            download(folder, self.packages).or_else(|_| {
+                // A fresh machine has no package lists.
+                let updated = update();
+                download(folder, self.packages)
+                    .map_err(|said| updated.err().unwrap_or_default() + &said)
+            })
+        })
+    }
+
+    /// Downloads and unpacks it unless it is there. Returns the folder.
+    fn unpack_by(&self, download: impl Fn(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
         let folder = format!("target/{}", self.name);
         let broken = |error: std::io::Error| format!("{folder}: {error}");
         fs::create_dir_all(&folder).map_err(broken)?;
@@ -84,7 +112,12 @@ impl Unpacked {
             return Ok(place);
         }
         println!("{} is missing, downloading it into {folder}:", self.name);
-        self.download(&place)?;
+        download(&place).map_err(|said| {
+            format!(
+                "{} could not be downloaded; it is Debian's, which needs apt-get and dpkg.\n\n{said}",
+                self.name
+            )
+        })?;
         for entry in fs::read_dir(&place).map_err(broken)? {
             let package = entry.map_err(broken)?.path();
             if package.extension().is_some_and(|extension| extension == "deb") {
@@ -97,35 +130,37 @@ impl Unpacked {
         fs::write(&stamp, self.packages).map_err(broken)?;
         Ok(place)
     }
+}
 
-    fn download(&self, folder: &Path) -> Result<(), String> {
-        let line = format!("apt-get download {}", self.packages);
-        println!("    {line}");
-        let download = || {
-            let mut apt = command(&line);
-            apt.current_dir(folder);
-            must(apt)
-        };
-        if download().is_ok() {
-            return Ok(());
-        }
-        // A fresh machine has no package lists.
-        let sudo = if is_root() { "" } else { "sudo " };
-        let update = format!("{sudo}apt-get update");
-        println!("    {update}");
-        let updated = must(command(&update));
-        download().map_err(|said| {
-            format!(
-                "{} could not be downloaded; it is Debian's, which needs apt-get and dpkg.\n\n\
-                 {}{said}",
-                self.name,
-                updated.err().unwrap_or_default()
-            )
-        })
-    }
+fn download(folder: &Path, packages: &str) -> Result<(), String> {
+    let line = format!("apt-get download {packages}");
+    println!("    {line}");
+    let mut apt = command(&line);
+    apt.current_dir(folder);
+    must(apt)
+}
+
+fn update() -> Result<(), String> {
+    let line = format!("{}apt-get update", if is_root() { "" } else { "sudo " });
+    println!("    {line}");
+    must(command(&line))
 }
 
 fn must(command: Command) -> Result<(), String> {
     let Ran { ok, output } = run(command);
     if ok { Ok(()) } else { Err(output) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_installed_is_named_by_the_simulation() {
+        let said = "Reading package lists...\n2 newly installed, 1 reinstalled.\n\
+                    Inst libllvm22 (1:22.1 Debian:12/oldstable [amd64])\n\
+                    Inst rustc-web [1.85.0] (1.96.0 Debian-Security:12 [amd64])\n\
+                    Conf libllvm22 (1:22.1 Debian:12/oldstable [amd64])\n";
+        assert_eq!(to_install(said), "libllvm22 rustc-web");
+    }
 }

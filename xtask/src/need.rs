@@ -10,7 +10,7 @@ use crate::process::{Ran, command, run};
 /// A program, and where it comes from.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {
-    /// Asked for `--version` to see whether it is there.
+    /// Asked for `--version` to see whether it is there, unless it has arguments of its own.
     program: &'static str,
     how: How,
 }
@@ -67,7 +67,10 @@ impl Need {
 
     fn is_met(self) -> bool {
         // Looking for the file is not enough: rustup leaves one for components that are not there.
-        run(command(&format!("{} --version", self.program))).ok
+        match self.program.contains(' ') {
+            true => run(command(self.program)).ok,
+            false => run(command(&format!("{} --version", self.program))).ok,
+        }
     }
 }
 

@@ -9,12 +9,18 @@ mod tools;
 mod windows;
 
 use std::path::Path;
+use std::time::Duration;
 
-pub(crate) use self::tools::NOT_PUBLISHED;
-use self::tools::{Target, Tools};
+pub(crate) use self::musl::put_null;
+use self::tools::Tools;
+pub(crate) use self::tools::{NOT_PUBLISHED, Target};
+use crate::debian;
 use crate::options::Options;
 use crate::process::run;
 use crate::step::Outcome;
+
+/// How long a program that was built may run: longer than it needs on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 type Run = fn(&Tools) -> Part;
 
@@ -80,7 +86,7 @@ fn arm(tools: &Tools) -> Part {
     checked(tools, Target::LinuxArm)
 }
 
-/// Checks every crate that is published.
+/// The first result of each part: every crate that is published is checked.
 fn checked(tools: &Tools, target: Target) -> Part {
     let mut part = Part::default();
     part.count(&format!("cargo check for {}", target.name()), check(tools, target));
@@ -98,9 +104,20 @@ fn check(tools: &Tools, target: Target) -> Result<(), String> {
     if ran.ok { Ok(()) } else { Err(ran.output) }
 }
 
-/// The static program for this machine, as it is published. Returns its path.
-pub(crate) fn static_program() -> Result<String, String> {
-    build_in(&Tools::install()?, Target::Linux, "dist")
+/// The program for a system, as it is published. Returns its path, and how it is started here:
+/// as it is, in an emulator, or under wine.
+pub(crate) fn published(target: Target) -> Result<(String, String), String> {
+    let tools = Tools::install()?;
+    let program = build_in(&tools, target, "dist")?;
+    let start = match target {
+        Target::LinuxArm => {
+            let emulator = debian::unpack_whole("platforms/qemu", "qemu-user-static")?;
+            format!("{} {program}", emulator.join("usr/bin/qemu-aarch64-static").display())
+        }
+        Target::Windows => windows::starter(&tools, &program)?,
+        Target::Linux | Target::MacOs => program.clone(),
+    };
+    Ok((program, start))
 }
 
 /// Builds the program for tests.
@@ -111,6 +128,11 @@ fn build(tools: &Tools, target: Target) -> Result<String, String> {
 /// Builds the program with a profile. Returns its path.
 fn build_in(tools: &Tools, target: Target, profile: &str) -> Result<String, String> {
     let mut cargo = tools.cargo("build", target)?;
+    if profile == "dist" {
+        // The same source gives the same program, wherever it is.
+        cargo.args(["-Ztrim-paths", "--config", "profile.dist.trim-paths=\"all\""]);
+        cargo.env("BOWLINE_RELEASE", "1");
+    }
     cargo.args(["--profile", profile, "--package", "bowline-cli", "--bin", "bowline"]);
     let ran = run(cargo);
     let suffix = if target == Target::Windows { ".exe" } else { "" };

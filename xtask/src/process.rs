@@ -1,16 +1,29 @@
 //! Runs a program and keeps its output, standard error included, in order.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Read};
-use std::process::Command;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
+
+/// How often to look whether a program with a deadline has ended.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A program that has ended.
 pub(crate) struct Ran {
     pub(crate) ok: bool,
     /// The command line, then both outputs.
     pub(crate) output: String,
+}
+
+impl Ran {
+    /// Both outputs, without the command line.
+    pub(crate) fn said(&self) -> &str {
+        self.output.split_once('\n').map_or("", |(_, said)| said)
+    }
 }
 
 /// A command from words that contain no blanks.
@@ -31,6 +44,16 @@ pub(crate) fn program(path: impl AsRef<OsStr>) -> Command {
 
 /// Waits for the program to end. A program that cannot be started has failed.
 pub(crate) fn run(command: Command) -> Ran {
+    run_by(command, capture)
+}
+
+/// The same, but after so long the program is ended with everything that it started, and has
+/// failed. It reads nothing, and what it leaves behind may keep its output open.
+pub(crate) fn run_within(command: Command, limit: Duration) -> Ran {
+    run_by(command, |command| capture_within(command, limit))
+}
+
+fn run_by(command: Command, capture: impl FnOnce(Command) -> io::Result<(bool, Vec<u8>)>) -> Ran {
     let line = display(&command);
     match capture(command) {
         Ok((ok, said)) => {
@@ -49,6 +72,42 @@ fn capture(mut command: Command) -> io::Result<(bool, Vec<u8>)> {
     let mut said = Vec::new();
     reader.read_to_end(&mut said)?;
     Ok((child.wait()?.success(), said))
+}
+
+fn capture_within(mut command: Command, limit: Duration) -> io::Result<(bool, Vec<u8>)> {
+    let mut file = scratch()?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let mut child = command.process_group(0).spawn()?;
+    let mut ended = None;
+    for _ in 0..limit.as_millis() / PAUSE.as_millis() {
+        thread::sleep(PAUSE);
+        ended = child.try_wait()?;
+        if ended.is_some() {
+            break;
+        }
+    }
+    if ended.is_none() {
+        let group = format!("-{}", child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        child.wait()?;
+    }
+    let mut said = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut said)?;
+    if ended.is_none() {
+        said.extend(format!("\nended after {} seconds\n", limit.as_secs()).bytes());
+    }
+    Ok((ended.as_ref().is_some_and(ExitStatus::success), said))
+}
+
+/// A file that nobody else can open.
+fn scratch() -> io::Result<File> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("xtask-{}-{number}", std::process::id()));
+    let file = File::options().read(true).append(true).create_new(true).open(&path)?;
+    fs::remove_file(path)?;
+    Ok(file)
 }
 
 /// The processor time of all programs that have ended, where the system tells.
@@ -78,5 +137,36 @@ mod tests {
         let ran = run(command("no-such-program-here --loud"));
         assert!(!ran.ok);
         assert!(ran.output.starts_with("$ no-such-program-here --loud\n"));
+    }
+
+    #[test]
+    fn a_program_ends_with_its_descendants_at_its_deadline() {
+        let mut waits = program("sh");
+        waits.args(["-c", "sleep 600 & echo $!; wait"]);
+        let ran = run_within(waits, Duration::from_secs(1));
+        assert!(!ran.ok && ran.said().ends_with("ended after 1 seconds\n"), "{}", ran.output);
+        let left = ran.said().lines().next().unwrap();
+        // Nobody may have asked yet how it ended.
+        let has_ended = || {
+            let status = fs::read_to_string(format!("/proc/{left}/stat")).unwrap_or_default();
+            status.is_empty() || status.contains(") Z ")
+        };
+        for _ in 0..3000 {
+            if has_ended() {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+        panic!("{left} lives on");
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_not_waited_for() {
+        let mut leaves = program("sh");
+        leaves.args(["-c", "sleep 600 & echo $!; echo done >&2"]);
+        let ran = run_within(leaves, Duration::from_secs(300));
+        let (left, rest) = ran.said().split_once('\n').unwrap();
+        let ended = Command::new("kill").arg(left).status();
+        assert!(ran.ok && rest == "done\n" && ended.unwrap().success(), "{}", ran.output);
     }
 }

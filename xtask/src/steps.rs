@@ -89,7 +89,7 @@ pub(crate) const INTEROP: Step = Step {
         need("npm", How::Package("npm")),
         need("python3", How::Package("python3")),
         // Debian leaves out what `python3 -m venv` needs.
-        need("python3 -m ensurepip", How::Package("python3-venv")),
+        need("python3 -m ensurepip --version", How::Package("python3-venv")),
     ],
     run: interop::step,
 };
@@ -139,9 +139,10 @@ pub(crate) const PLATFORMS: Step = Step {
         need("cc", How::Package("gcc")),
         need("python3", How::Package("python3")),
         // Debian leaves out what `python3 -m venv` needs.
-        need("python3 -m ensurepip", How::Package("python3-venv")),
+        need("python3 -m ensurepip --version", How::Package("python3-venv")),
         need("unshare", How::Package("util-linux")),
         need("readelf", How::Package("binutils")),
+        need("openssl version", How::Package("openssl")),
     ],
     run: platforms::step,
 };
@@ -157,6 +158,9 @@ pub(crate) const RELEASE: Step = Step {
         need("npm", How::Package("npm")),
         need("dpkg-deb", How::Package("dpkg")),
         need("gzip", How::Package("gzip")),
+        need("tar", How::Package("tar")),
+        need("strip", How::Package("binutils")),
+        need("unzip -v", How::Package("unzip")),
     ],
     run: release::step,
 };

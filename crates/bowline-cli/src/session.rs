@@ -19,7 +19,9 @@ use bowline::model::{LoggingLevel, ProgressParams};
 use bowline::{Client, Json};
 use tokio::time::Instant;
 
-pub(crate) use self::journal::{Channel, Journal, LineSink, Tap, Tapped, note, shown};
+#[cfg(unix)]
+pub(crate) use self::journal::shown;
+pub(crate) use self::journal::{Channel, Journal, LineSink, Tap, Tapped, note};
 pub(crate) use self::requests::SentRequest;
 pub(crate) use self::told::{TaskTold, task_words};
 use crate::answers::Answers;

@@ -1,14 +1,17 @@
-//! The static program, in a root with nothing but itself.
+//! The static program, in a root with nothing but itself and `/dev/null`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use super::tools::{Target, Tools};
-use super::{Part, build};
+use super::{PATIENCE, Part, build, checked};
 use crate::need::is_root;
-use crate::process::{command, program, run};
+use crate::process::{Ran, command, program, run, run_within};
 use crate::server::Server;
 
 /// The root: a folder with the program, and later the files that a name and a certificate need.
@@ -18,7 +21,7 @@ const ROOT: &str = "target/platforms/root";
 const HOST: &str = "static.example.test";
 
 pub(super) fn part(tools: &Tools) -> Part {
-    let mut part = Part::default();
+    let mut part = checked(tools, Target::Linux);
     let built = build(tools, Target::Linux);
     part.count("built", built.as_ref().map(drop).map_err(Clone::clone));
     let Ok(built) = built else { return part };
@@ -42,7 +45,19 @@ fn prepare(built: &str) -> Result<(), String> {
     }
     fs::create_dir_all(format!("{ROOT}/etc")).map_err(said)?;
     fs::copy(built, format!("{ROOT}/bowline")).map_err(said)?;
-    Ok(())
+    put_null(ROOT)
+}
+
+/// Gives a root what every container has, and what a server on stdio opens: `/dev/null`. Only root
+/// may make the device, but a file for everyone will do.
+pub(crate) fn put_null(root: &str) -> Result<(), String> {
+    let file = format!("{root}/dev/null");
+    let put = || {
+        fs::create_dir_all(format!("{root}/dev"))?;
+        fs::write(&file, "")?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666))
+    };
+    put().map_err(|error| format!("{file}: {error}"))
 }
 
 /// No loader is asked for, so no library can be.
@@ -61,12 +76,18 @@ fn inside(arguments: &[&str]) -> Command {
         false => command("unshare --map-root-user chroot"),
     };
     inside.args([ROOT, "/bowline"]).args(arguments).env_clear();
+    // Where `chroot` is looked for.
+    inside.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     inside
 }
 
+fn runs(arguments: &[&str]) -> Ran {
+    run_within(inside(arguments), PATIENCE)
+}
+
 fn says(arguments: &[&str], expected: &str) -> Result<(), String> {
-    let ran = run(inside(arguments));
-    if ran.ok && ran.output.contains(expected) { Ok(()) } else { Err(ran.output) }
+    let ran = runs(arguments);
+    if ran.ok && ran.said().contains(expected) { Ok(()) } else { Err(ran.output) }
 }
 
 /// Calls a tool through a name and TLS: the parts that static programs often lack.
@@ -91,10 +112,11 @@ fn over_tls(built: &str) -> Result<(), String> {
     let url = format!("https://{HOST}:{}/mcp", tls.port);
     says(&["call", "--ca", "/ca.pem", &url, "increment"], "1\n")?;
     // A certificate is checked: without ours, there is none to trust in this root.
-    match says(&["call", &url, "increment"], "1\n") {
-        Ok(()) => Err("a certificate that nobody vouches for was accepted".to_owned()),
-        Err(_) => server.stop(),
+    let ran = runs(&["call", &url, "increment"]);
+    if ran.ok || !ran.said().contains("certificate") {
+        return Err(format!("nobody vouches for this certificate:\n{}", ran.output));
     }
+    server.stop()
 }
 
 /// TLS in front of the server, until it is dropped.
@@ -108,12 +130,18 @@ impl Tls {
         let said = |error: std::io::Error| format!("python3: {error}");
         let mut python = command("python3 packaging/platforms/tls.py");
         python.args([certificate, key, port]).stdout(Stdio::piped());
-        let mut child = python.spawn().map_err(said)?;
-        let mut line = String::new();
-        if let Some(output) = child.stdout.take() {
-            BufReader::new(output).read_line(&mut line).map_err(said)?;
-        }
-        Ok(Self { child, port: line.trim().to_owned() })
+        let mut tls = Self { child: python.spawn().map_err(said)?, port: String::new() };
+        let output = tls.child.stdout.take().expect("it is piped");
+        let (told, port) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(output).read_line(&mut line);
+            let _ = told.send(read.map(|_| line));
+        });
+        // Without an end of its line, it has ended.
+        let line = port.recv_timeout(PATIENCE).map_err(|_| "tls.py prints no port")?;
+        line.map_err(said)?.trim_end_matches('\n').clone_into(&mut tls.port);
+        if tls.port.is_empty() { Err("tls.py ended at once".to_owned()) } else { Ok(tls) }
     }
 }
 

@@ -16,25 +16,21 @@ pub(super) const BUILT: &str = "target/platforms/built";
 const PLACE: &str = "target/platforms";
 
 /// Members of the workspace that are not published.
-pub(crate) const NOT_PUBLISHED: [&str; 7] = [
+pub(crate) const NOT_PUBLISHED: [&str; 8] = [
     "bowline-auth-walk",
     "bowline-bench",
     "bowline-conformance",
     "bowline-examples",
+    "bowline-macros-ui",
     "bowline-program-walk",
     "bowline-walk",
     "xtask",
 ];
 
-/// The compiler and the sources of the standard library, mingw and wine, of Debian 12, with the
-/// libraries that only they need.
-const PACKAGES: &str = "rustc-web cargo-web libstd-rust-web-1.96 libstd-rust-web-dev libllvm22 \
-    libgit2-1.5 libhttp-parser2.9 libmbedcrypto7 libmbedtls14 libmbedx509-1 libssh2-1 rust-web-src \
-    gcc-mingw-w64-x86-64-win32 binutils-mingw-w64-x86-64 gcc-mingw-w64-base mingw-w64-common \
-    mingw-w64-x86-64-dev gcc-mingw-w64-x86-64-win32-runtime wine64 libwine libasyncns0 libcapi20-3 \
-    libexif12 libogg0 libflac12 libltdl7 libusb-1.0-0 libgphoto2-port12 libgphoto2-6 liborc-0.4-0 \
-    libgstreamer-plugins-base1.0-0 libmp3lame0 libmpg123-0 libopus0 libpcap0.8 libvorbis0a \
-    libvorbisenc2 libsndfile1 libpulse0 ocl-icd-libopencl1 libz-mingw-w64";
+/// The compiler and the sources of the standard library, mingw and wine. What they need comes with
+/// them, under names that change with each release of the compiler.
+const PACKAGES: &str = "rustc-web cargo-web rust-web-src gcc-mingw-w64-x86-64-win32 \
+    libz-mingw-w64 wine64";
 
 const ZIG: Environment = Environment {
     source: "packaging/platforms",
@@ -49,7 +45,7 @@ const CC: &str = include_str!("../../../packaging/platforms/cc.sh");
 
 /// A system that this machine is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     Windows,
     MacOs,
     Linux,
@@ -58,7 +54,7 @@ pub(super) enum Target {
 
 impl Target {
     /// As Rust calls it.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Windows => "x86_64-pc-windows-gnu",
             Self::MacOs => "aarch64-apple-darwin",
@@ -87,7 +83,7 @@ pub(super) struct Tools {
 impl Tools {
     /// Installs what is missing, below `target`.
     pub(super) fn install() -> Result<Self, String> {
-        let debian = debian::unpack("platforms/debian", PACKAGES)?;
+        let debian = debian::unpack_whole("platforms/debian", PACKAGES)?;
         ZIG.copy(&[])?;
         let requirements = format!("{PLACE}/requirements.txt");
         fs::copy("packaging/platforms/requirements.txt", &requirements)
@@ -126,12 +122,10 @@ impl Tools {
         let name = target.name().replace('-', "_");
         let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
         cargo.env(linker, &cc).env(format!("CC_{name}"), cc).env(format!("AR_{name}"), ar);
-        if target == Target::Linux {
+        if matches!(target, Target::Linux | Target::LinuxArm) {
             // Zig brings the C library and what starts a program.
-            cargo.env(
-                "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS",
-                "-Clink-self-contained=no",
-            );
+            let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", name.to_uppercase());
+            cargo.env(flags, "-Clink-self-contained=no");
         }
         // No headers of Apple's are needed, and nothing must search for them.
         cargo.env("SDKROOT", "/");

@@ -7,19 +7,17 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use super::tools::{Target, Tools};
-use super::{Part, build};
-use crate::process::{Ran, run};
-use crate::server::free_port;
+use super::{PATIENCE, Part, build, checked};
+use crate::process::{Ran, run, run_within};
 
-/// How often to look whether something has begun or ended: for 60 seconds, because wine starts
-/// slowly on a busy machine.
-const LOOKS: u32 = 600;
+/// How often to look whether something has begun or ended, as long as patience lasts.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Wine, with the program in its current folder.
@@ -32,7 +30,7 @@ struct Wine<'a> {
 }
 
 pub(super) fn part(tools: &Tools) -> Part {
-    let mut part = Part::default();
+    let mut part = checked(tools, Target::Windows);
     let built = build(tools, Target::Windows);
     part.count("built", built.as_ref().map(drop).map_err(Clone::clone));
     let Ok(built) = built else { return part };
@@ -47,13 +45,34 @@ pub(super) fn part(tools: &Tools) -> Part {
     let with = |words: &[&'static str]| [words, &counter].concat();
     part.count("info", wine.says(&with(&["info"]), "counter"));
     part.count("call", wine.says(&with(&["call", "increment"]), "1\r\n"));
-    part.count("check", wine.says(&with(&["check"]), "0 broken (must)"));
+    part.count("check", wine.says(&with(&["check"]), ", 0 broken (must)"));
     part.count("scripts and quoting", wine.scripts());
     part.count("descendants", wine.descendants());
     part.count("settings and CRLF", wine.settings());
     part.count("colours", wine.says(&with(&["tools", "--color", "always"]), "\u{1b}["));
     wine.stop();
     part
+}
+
+/// Writes a script that starts a program of Windows. Returns its path.
+pub(super) fn starter(tools: &Tools, program: &str) -> Result<String, String> {
+    let wine = Wine::prepare(tools, program)?;
+    let file = "target/platforms/bowline-under-wine";
+    let mut script = "#!/bin/sh\n".to_owned();
+    let command = wine.command("bowline.exe", &[]);
+    for (name, value) in command.get_envs() {
+        let name = name.display();
+        script += &match value {
+            Some(value) => format!("export {name}='{}'\n", value.display()),
+            None => format!("unset {name}\n"),
+        };
+    }
+    let (folder, start) = (wine.folder.display(), command.get_program().display());
+    script += &format!("cd '{folder}'\nexec '{start}' bowline.exe \"$@\"\n");
+    let written = fs::write(file, script)
+        .and_then(|()| fs::set_permissions(file, fs::Permissions::from_mode(0o755)));
+    written.map_err(|error| format!("{file}: {error}"))?;
+    Ok(file.to_owned())
 }
 
 impl<'a> Wine<'a> {
@@ -83,7 +102,7 @@ impl<'a> Wine<'a> {
             fs::create_dir_all(&system).map_err(said)?;
             let zlib = tools.path("usr/x86_64-w64-mingw32/lib/zlib1.dll");
             fs::copy(zlib, system.join("zlib1.dll")).map_err(said)?;
-            let ran = run(wine.command("wineboot", &["--init"]));
+            let ran = run_within(wine.command("wineboot", &["--init"]), PATIENCE);
             if !ran.ok {
                 return Err(ran.output);
             }
@@ -108,13 +127,13 @@ impl<'a> Wine<'a> {
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
-        run(self.command("bowline.exe", arguments))
+        run_within(self.command("bowline.exe", arguments), PATIENCE)
     }
 
     fn says(&self, arguments: &[&str], expected: &str) -> Result<(), String> {
         let ran = self.run(arguments);
         // Wine turns line feeds of nobody into others.
-        let is_said = ran.output.replace("\r\n", "\n").contains(&expected.replace("\r\n", "\n"));
+        let is_said = ran.said().replace("\r\n", "\n").contains(&expected.replace("\r\n", "\n"));
         if ran.ok && is_said { Ok(()) } else { Err(ran.output) }
     }
 
@@ -137,33 +156,36 @@ impl<'a> Wine<'a> {
 
     /// What a server has started ends with it.
     fn descendants(&self) -> Result<(), String> {
-        let port = free_port().map_err(|error| error.to_string())?;
-        let script = format!(
-            "@start \"\" /b bowline.exe serve --http 127.0.0.1:{port} >nul 2>nul\r\n\
-             @bowline.exe serve counter\r\n"
-        );
-        self.write(Path::new("family.cmd"), &script)?;
+        // It says where it listens, in a file.
+        let log = self.folder.join("descendant.log");
+        self.write(Path::new("descendant.log"), "")?;
+        let script = "@start \"\" /b bowline.exe serve counter --http 127.0.0.1:0 \
+                      >nul 2>descendant.log\r\n@bowline.exe serve counter\r\n";
+        self.write(Path::new("family.cmd"), script)?;
         let mut debug = self.command("bowline.exe", &["debug", "--", "family"]);
         debug.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = debug.spawn().map_err(|error| format!("wine: {error}"))?;
-        let begun = becomes(|| is_open(port));
+        let port = || port_in(&fs::read_to_string(&log).unwrap_or_default());
+        let is_open = || port().is_some_and(is_open);
+        let begun = becomes(is_open);
         let input = child.stdin.take();
         if let Some(mut input) = input {
             let _ = input.write_all(b"quit\n");
         }
-        let ended = begun && becomes(|| !is_open(port));
+        let ended = begun && becomes(|| !is_open());
         let _ = child.kill();
         let _ = child.wait();
+        let log = fs::read_to_string(log).unwrap_or_default();
         match (begun, ended) {
             (true, true) => Ok(()),
-            (false, _) => Err("the descendant did not start".to_owned()),
-            (true, false) => Err("the descendant runs on after its server".to_owned()),
+            (false, _) => Err(format!("the descendant did not start: {log}")),
+            (true, false) => Err(format!("the descendant runs on after its server: {log}")),
         }
     }
 
     /// A client's file is found where Windows has settings, and keeps its line endings.
     fn settings(&self) -> Result<(), String> {
-        let found = run(self.command("cmd", &["/c", "echo %APPDATA%"]));
+        let found = run_within(self.command("cmd", &["/c", "echo %APPDATA%"]), PATIENCE);
         let appdata = found.output.lines().last().unwrap_or_default().trim().to_owned();
         let Some(below) = appdata.strip_prefix("C:\\") else {
             return Err(format!("no folder for settings: {}", found.output));
@@ -189,7 +211,7 @@ impl<'a> Wine<'a> {
         let mut server = self.tools.program("usr/lib/wine/wineserver64");
         self.environment(&mut server);
         server.arg("--kill");
-        let _ = run(server);
+        let _ = run_within(server, PATIENCE);
     }
 }
 
@@ -197,12 +219,32 @@ fn is_open(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
+/// The port after the address, in a log.
+fn port_in(log: &str) -> Option<u16> {
+    let (_, rest) = log.split_once("127.0.0.1:")?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}
+
 fn becomes(is_so: impl Fn() -> bool) -> bool {
-    (0..LOOKS).any(|_| {
+    (0..PATIENCE.as_millis() / PAUSE.as_millis()).any(|_| {
         let is_so = is_so();
         if !is_so {
             thread::sleep(PAUSE);
         }
         is_so
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_read_when_it_is_whole() {
+        assert_eq!(port_in("serving at http://127.0.0.1:4711/mcp\r\n"), Some(4711));
+        for log in ["", "serving at http://127.0.0.1:47", "127.0.0.1:/"] {
+            assert_eq!(port_in(log), None, "{log}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{DOWNLOADS, PLACE, Release, copy, fill, must, renew, sha256, write};
+use super::{DOWNLOADS, Release, copy, fill, must, renew, sha256, write};
 use crate::install;
 use crate::install::{Environment, Language};
 
@@ -34,9 +34,15 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
     let validator = std::path::Path::new("target/mcpb");
     install::package(validator, VALIDATOR.0, VALIDATOR.1)?;
     let downloads = format!("{DOWNLOADS}{}", release.version);
+    // A bundle has one program for each system, whatever its processor.
+    let builds: Vec<_> = release.builds.iter().filter(|build| build.system.cpu == "x64").collect();
+    let platforms: Vec<_> = builds.iter().map(|it| format!("\"{}\"", it.system.os)).collect();
+    let platforms = platforms.join(", ");
     let mut entries = String::new();
     for (name, about) in SERVERS {
-        let fields = [("NAME", name), ("ABOUT", about), ("VERSION", release.version.as_str())];
+        let version = release.version.as_str();
+        let fields =
+            [("NAME", name), ("ABOUT", about), ("VERSION", version), ("PLATFORMS", &platforms)];
         let folder = format!("target/release-tree/mcpb/{name}");
         renew(&folder)?;
         let manifest = format!("{folder}/manifest.json");
@@ -44,16 +50,22 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
         must(&format!(
             "node target/mcpb/node_modules/@anthropic-ai/mcpb/dist/cli/cli.js validate {manifest}"
         ))?;
-        copy(&release.program, &format!("{folder}/server/bowline"))?;
-        let bundle = format!("{PLACE}/bowline-{name}-{}-linux-x64.mcpb", release.version);
+        for build in &builds {
+            copy(&build.program, &format!("{folder}/server/{}", build.system.file))?;
+        }
+        let bundle = format!("{}/bowline-{name}-{version}.mcpb", release.place);
         must(&format!("python3 packaging/release/pack.py zip {bundle} {folder}"))?;
         attempt(name, &bundle, &release.program)?;
         let sum = sha256(&bundle)?;
         let fields = [&fields[..], &[("DOWNLOADS", &downloads), ("SHA256", &sum)]].concat();
-        let entry = format!("{PLACE}/{name}.server.json");
+        let entry = format!("{}/{name}.server.json", release.place);
         write(&entry, &fill("packaging/mcpb/server.json", &fields)?)?;
         entries += &format!(" {entry}");
     }
+    let entry = format!("{}/bowline.server.json", release.place);
+    let all = [("VERSION", release.version.as_str())];
+    write(&entry, &fill("packaging/npm/server.json", &all)?)?;
+    entries += &format!(" {entry}");
     Ok(format!("{} bundles, started; entries {}", SERVERS.len(), validate(&entries)?))
 }
 
@@ -71,12 +83,49 @@ fn validate(entries: &str) -> Result<&'static str, String> {
     let requirements = format!("{}/requirements.txt", SCHEMAS.place);
     copy("packaging/release/requirements.txt", &requirements)?;
     SCHEMAS.copy(&[])?;
-    let python = SCHEMAS.install()?;
-    match must(&format!("{} packaging/release/pack.py validate{entries}", python.display())) {
+    let validated = SCHEMAS.install().and_then(|python| {
+        must(&format!("{} packaging/release/pack.py validate{entries}", python.display()))
+    });
+    match validated {
         Ok(_) => Ok("valid"),
-        Err(said) if said.contains("URLError") || said.contains("timed out") => {
-            Ok("not validated: their schema cannot be downloaded here")
+        Err(said) if is_offline(&said) => {
+            Ok("not validated: their schema, or what reads it, cannot be downloaded here")
         }
         Err(said) => Err(said),
+    }
+}
+
+/// Whether pip or Python's library failed because of the network.
+fn is_offline(said: &str) -> bool {
+    const SIGNS: [&str; 5] =
+        ["URLError", "timed out", "ConnectionError", "ConnectTimeoutError", "ProxyError"];
+    SIGNS.iter().any(|sign| said.contains(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+
+    #[test]
+    fn an_entry_names_only_packages_that_name_it() {
+        let server = read("../packaging/mcpb/server.json").unwrap();
+        assert!(!server.contains("\"npm\""), "the package names another server");
+        let name = |file: &str, member: &str| {
+            let text = read(file).unwrap();
+            let line = text.lines().find(|line| line.trim().starts_with(member)).unwrap();
+            line.split('"').nth(3).unwrap().to_owned()
+        };
+        let (package, server) = ("../packaging/npm/package.json", "../packaging/npm/server.json");
+        assert_eq!(name(package, "\"mcpName\""), name(server, "\"name\""));
+        assert_eq!(name(package, "\"name\""), name(server, "\"identifier\""));
+    }
+
+    #[test]
+    fn a_missing_network_is_told_from_a_wrong_pin() {
+        let gone = "WARNING: Retrying after connection broken by \
+                    'NewConnectionError('...: Name or service not known')'\nERROR: No matching";
+        assert!(is_offline(gone));
+        assert!(!is_offline("ERROR: No matching distribution found for jsonschema==0.0.0"));
     }
 }

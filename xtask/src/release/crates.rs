@@ -34,6 +34,10 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
                 problems += &format!("{package}: {file} is missing\n");
             }
         }
+        let readme = must(&format!("tar -xzOf {path} {root}/README.md")).unwrap_or_default();
+        for link in relative_links(&readme) {
+            problems += &format!("{package}: README.md links to {link}, which is not beside it\n");
+        }
         let manifest = must(&format!("tar -xzOf {path} {root}/Cargo.toml"))?;
         for member in
             MEMBERS.iter().filter(|it| !manifest.lines().any(|line| line.starts_with(*it)))
@@ -49,5 +53,45 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
         (0, _) => Err("no package was made".to_owned()),
         (_, true) => Ok(format!("{count} packages with README, licences and metadata")),
         (_, false) => Err(problems),
+    }
+}
+
+/// Links that lead to other files of the repository, which a registry does not have.
+fn relative_links(text: &str) -> impl Iterator<Item = &str> {
+    let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
+    links.filter(|link| !link.starts_with("https://") && !link.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_links_to_nothing_beside_it() {
+        let text = "[a](https://example.com), [b](#below), [c](docs/c.md)";
+        assert_eq!(relative_links(text).collect::<Vec<_>>(), ["docs/c.md"]);
+        for folder in ["../crates", "../servers"] {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let file = entry.path().join("README.md");
+                let text = fs::read_to_string(&file).unwrap_or_default();
+                assert_eq!(relative_links(&text).next(), None, "{}", file.display());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_published_says_so() {
+        let mut found = Vec::new();
+        let folders = ["..", "../crates", "../interop", "../servers"];
+        for entry in folders.iter().flat_map(|it| fs::read_dir(it).unwrap().flatten()) {
+            let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
+            // Only members of the workspace inherit its edition.
+            if manifest.contains("publish = false") && manifest.contains("edition.workspace") {
+                let name = manifest.lines().find_map(|line| line.strip_prefix("name = "));
+                found.push(name.unwrap().trim_matches('"').to_owned());
+            }
+        }
+        found.sort();
+        assert_eq!(found, NOT_PUBLISHED);
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::{PLACE, Release, copy, must, read, renew, write};
+use super::{Release, copy, must, read, renew, write};
 
 const TREE: &str = "target/release-tree/debian";
 const ROOT: &str = "target/release-tree/root";
@@ -22,10 +22,11 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
     let name = format!("bowline_{}_amd64.deb", release.version);
     // Times in the archive are those of the tree.
     must(&format!("find {TREE} -exec touch --no-dereference --date=@0 {{}} +"))?;
+    let package = format!("{}/{name}", release.place);
     must(&format!(
-        "env SOURCE_DATE_EPOCH=0 dpkg-deb --root-owner-group -Zxz -z3 --build {TREE} {PLACE}/{name}"
+        "env SOURCE_DATE_EPOCH=0 dpkg-deb --root-owner-group -Zxz -z3 --build {TREE} {package}"
     ))?;
-    attempt(&format!("{PLACE}/{name}"))?;
+    attempt(&package)?;
     Ok(format!("{name}, installed, used and removed"))
 }
 
@@ -99,11 +100,30 @@ fn attempt(package: &str) -> Result<(), String> {
     }
     must(&format!("gzip --test {ROOT}/usr/share/man/man1/bowline-gateway.1.gz"))?;
     must(&format!("bash -n {ROOT}/{}", SHELLS[0].1))?;
+    verify_unit(&program)?;
     must(&format!("{dpkg} --purge bowline"))?;
     let left = must(&format!("find {ROOT}/usr {ROOT}/etc -type f"));
     // Folders that the package brought are gone as well.
     match left {
         Ok(said) if said.lines().count() > 1 => Err(format!("left behind:\n{said}")),
         _ => Ok(()),
+    }
+}
+
+/// Has systemd, where it is, read the unit, which names the program that is installed here.
+fn verify_unit(program: &str) -> Result<(), String> {
+    const UNIT: &str = "bowline-gateway.service";
+    if must("systemd-analyze --version").is_err() {
+        return Ok(());
+    }
+    let program = std::path::absolute(program).map_err(|error| format!("{program}: {error}"))?;
+    let unit = read(&format!("{ROOT}/usr/lib/systemd/system/{UNIT}"))?;
+    let file = format!("target/release-tree/{UNIT}");
+    write(&file, &unit.replace("/usr/bin/bowline", &program.to_string_lossy()))?;
+    let said = must(&format!("systemd-analyze verify --man=no {file}"))?;
+    // It only warns of what it ignores, and of units of other packages as well.
+    match said.lines().skip(1).any(|line| line.contains(UNIT)) {
+        true => Err(said),
+        false => Ok(()),
     }
 }

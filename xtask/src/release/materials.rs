@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{PLACE, Release, must, read};
+use super::{Release, must, read};
 
 /// A crate.
 struct Component {
@@ -57,7 +57,7 @@ pub(super) fn write(release: &Release) -> Result<String, String> {
         }
     }
     let text = bill(&components, &sums, &release.version);
-    super::write(&format!("{PLACE}/bowline-{}.cdx.json", release.version), &text)?;
+    super::write(&format!("{}/bowline-{}.cdx.json", release.place, release.version), &text)?;
     Ok(format!("{} components", components.len()))
 }
 

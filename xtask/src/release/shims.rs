@@ -1,10 +1,9 @@
 //! Packages for npm and `PyPI` that carry the program: made, installed from the local file into an
 //! empty folder, and run.
 
-use std::fs;
 use std::path::Path;
 
-use super::{PLACE, Release, copy, fill, must, renew, write};
+use super::{Build, Release, System, copy, fill, must, renew, says_one, write};
 
 pub(super) fn pack(release: &Release) -> Result<String, String> {
     let npm = npm(release)?;
@@ -13,23 +12,40 @@ pub(super) fn pack(release: &Release) -> Result<String, String> {
 }
 
 fn npm(release: &Release) -> Result<String, String> {
-    let fields = [("VERSION", release.version.as_str())];
-    let (main, carrier) = ("target/release-tree/npm/bowline", "target/release-tree/npm/linux-x64");
+    let version = release.version.as_str();
+    let main = "target/release-tree/npm/bowline";
     renew(main)?;
-    renew(carrier)?;
+    let mut carriers = Vec::new();
+    for build in &release.builds {
+        let System { os, cpu, file, .. } = build.system;
+        let name = format!("bowline-{os}-{cpu}");
+        let folder = format!("target/release-tree/npm/{name}");
+        renew(&folder)?;
+        let fields =
+            [("VERSION", version), ("NAME", &name), ("OS", os), ("CPU", cpu), ("FILE", file)];
+        write(&format!("{folder}/package.json"), &fill("packaging/npm/platform.json", &fields)?)?;
+        copy(&build.program, &format!("{folder}/{file}"))?;
+        must(&format!("npm pack --silent --pack-destination {} ./{folder}", release.place))?;
+        carriers.push(format!("\"{name}\": \"{version}\""));
+    }
+    let fields = [("VERSION", version), ("CARRIERS", &carriers.join(", "))];
     write(&format!("{main}/package.json"), &fill("packaging/npm/package.json", &fields)?)?;
     copy("packaging/npm/bowline.js", &format!("{main}/bowline.js"))?;
-    copy("crates/bowline-cli/README.md", &format!("{main}/README.md"))?;
-    write(&format!("{carrier}/package.json"), &fill("packaging/npm/platform.json", &fields)?)?;
-    copy(&release.program, &format!("{carrier}/bowline"))?;
-    must(&format!("npm pack --silent --pack-destination {PLACE} ./{main} ./{carrier}"))?;
+    copy("packaging/README.md", &format!("{main}/README.md"))?;
+    must(&format!("npm pack --silent --pack-destination {} ./{main}", release.place))?;
+    attempt_npm(release)?;
+    Ok(format!("npx bowline, for {} systems", carriers.len()))
+}
+
+/// Installs the packages for this machine, uses them and removes them.
+fn attempt_npm(release: &Release) -> Result<(), String> {
     let place = "target/release-tree/npm/used";
     renew(place)?;
     write(&format!("{place}/package.json"), "{ \"private\": true }\n")?;
-    let version = &release.version;
     let file = |name: &str| -> Result<String, String> {
-        let path = std::path::absolute(format!("{PLACE}/{name}-{version}.tgz"));
-        Ok(path.map_err(|error| error.to_string())?.display().to_string())
+        let path = format!("{}/{name}-{}.tgz", release.place, release.version);
+        let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+        Ok(path.display().to_string())
     };
     // Without a network: nothing but the two files is needed.
     must(&format!(
@@ -43,24 +59,25 @@ fn npm(release: &Release) -> Result<String, String> {
     must(&format!("npm uninstall --silent --offline --prefix {place} bowline bowline-linux-x64"))?;
     match Path::new(&format!("{place}/node_modules/.bin/bowline")).exists() {
         true => Err("npm uninstall left the command behind".to_owned()),
-        false => Ok("npx bowline".to_owned()),
+        false => Ok(()),
     }
 }
 
 fn python(release: &Release) -> Result<String, String> {
-    let Release { version, program } = release;
-    must(&format!(
-        "python3 packaging/release/pack.py wheel {PLACE} {program} {version} \
-         crates/bowline-cli/README.md"
-    ))?;
-    let wheel = fs::read_dir(PLACE).map_err(|error| error.to_string())?.flatten();
-    let wheel =
-        wheel.map(|entry| entry.path()).find(|it| it.extension().is_some_and(|it| it == "whl"));
-    let wheel = wheel.ok_or("there is no wheel")?;
+    for Build { system, program, .. } in &release.builds {
+        must(&format!(
+            "python3 packaging/release/pack.py wheel {} {program} {} packaging/README.md {} {}",
+            release.place, release.version, system.wheel, system.file
+        ))?;
+    }
+    let wheel = format!(
+        "{}/bowline_mcp-{}-py3-none-{}.whl",
+        release.place, release.version, release.builds[0].system.wheel
+    );
     let place = "target/release-tree/python";
     must(&format!("python3 -m venv --clear {place}"))?;
     let pip = format!("{place}/bin/python -m pip --quiet --disable-pip-version-check");
-    must(&format!("{pip} install --no-index {}", wheel.display()))?;
+    must(&format!("{pip} install --no-index {wheel}"))?;
     // The second name is that of the package, for `uvx bowline-mcp`.
     for name in ["bowline", "bowline-mcp"] {
         says_one(&format!(
@@ -70,12 +87,6 @@ fn python(release: &Release) -> Result<String, String> {
     must(&format!("{pip} uninstall --yes bowline-mcp"))?;
     match Path::new(&format!("{place}/bin/bowline")).exists() {
         true => Err("pip uninstall left the command behind".to_owned()),
-        false => Ok("pip install bowline-mcp".to_owned()),
+        false => Ok(format!("pip install bowline-mcp, {} wheels", release.builds.len())),
     }
-}
-
-/// Runs a call of the counter.
-fn says_one(line: &str) -> Result<(), String> {
-    let said = must(line)?;
-    if said.ends_with("\n1\n") { Ok(()) } else { Err(said) }
 }
