@@ -4,6 +4,7 @@
 //! line in [`exceptions`], with a reason; a line that excuses nothing any more is itself a problem.
 
 mod exceptions;
+mod links;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,8 @@ pub(crate) fn step() -> Outcome {
         Ok(files) => files,
         Err(why) => return Outcome::one(false, why),
     };
-    let problems = check(&files, EXCEPTIONS);
+    let mut problems = check(&files, EXCEPTIONS);
+    problems.extend(links::check(&files, |path| path.exists()));
     let output: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
     Outcome::one(problems.is_empty(), output).with_note(format!("{} files", files.len()))
 }

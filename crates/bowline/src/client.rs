@@ -106,6 +106,8 @@ pub use self::verdicts::Verdicts;
 pub use self::wire::{Direction, WireHeader, WireHttp, WireMessage};
 
 /// A connection to an MCP server. Cheap to clone; dropping the last clone closes it.
+///
+/// Guides: [recipes](crate::guide::client), and [servers behind a server](crate::guide::proxying).
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,

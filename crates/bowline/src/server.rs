@@ -140,6 +140,7 @@ use crate::seal::KeyRing;
 ///
 /// Build it from [parts](Part), then serve it: on stdio, on any byte stream, over HTTP or in
 /// memory. A server speaks all revisions of the protocol at once; there is nothing to choose.
+/// Begin with the [tutorial](crate::guide::tutorial).
 #[must_use = "a server does nothing until it is served"]
 pub struct Server {
     info: Implementation,

@@ -24,6 +24,8 @@ use crate::{BuildError, Principal, ServeError, Server};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Guides: inside [axum](crate::guide::axum), and [who may call](crate::guide::verifiers).
 #[must_use = "settings do nothing until they are served"]
 pub struct Http {
     pub(super) server: Server,

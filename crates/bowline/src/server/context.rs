@@ -26,6 +26,9 @@ use super::registry::Registry;
 use super::state::{MissingState, State, States};
 
 /// The request that a handler works on. Cheap to clone.
+///
+/// Guides: [questions](crate::guide::questions) to the user, and
+/// [state](crate::guide::state_and_errors).
 #[derive(Clone)]
 pub struct Context {
     pub(crate) call: Arc<Call>,

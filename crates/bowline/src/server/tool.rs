@@ -77,6 +77,8 @@ use super::tasks::TaskMode;
 ///
 /// [`Tool::lenient`] accepts more. A schema from [`Tool::raw`] or [`Tool::input_schema`] decides
 /// itself which arguments there are.
+///
+/// Guides: [tasks](crate::guide::tasks), for calls that take long, and [apps](crate::guide::apps).
 #[must_use = "a tool does nothing until it is added to a server"]
 pub struct Tool {
     /// Without the schemas, unless it was given as a whole.
