@@ -100,7 +100,7 @@ const OF_ONE_NODE: &str = "Not testable: the set of tools changed between";
 /// Runs the sets against a server that somebody else has started.
 pub(crate) fn of_server(url: &str) -> Outcome {
     let mut untestable = 0;
-    let judge = || {
+    let mut judge = || {
         let suite = Suite::install()?;
         let run = |set: &Set| {
             let mut verdict = suite.run(set, NOT_YET, url)?;
@@ -168,7 +168,10 @@ pub(crate) fn outcome(judged: &[(&str, Verdict)], stale: Vec<String>) -> Outcome
 }
 
 /// Checks that were skipped and are not known to be, and known ones that were not.
-fn wrong_skips<'a>(known: MayFail, verdicts: impl Iterator<Item = &'a Verdict>) -> Vec<String> {
+fn wrong_skips<'a>(
+    known: &[(&str, &str)],
+    verdicts: impl Iterator<Item = &'a Verdict>,
+) -> Vec<String> {
     let skips: BTreeSet<&str> =
         verdicts.flat_map(|verdict| &verdict.skips).map(String::as_str).collect();
     let is_known = |name: &str| known.iter().any(|(known, _)| *known == name);

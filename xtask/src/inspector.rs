@@ -1,5 +1,5 @@
-//! Asks `bowline` and MCP Inspector's command line the same questions, measures the pages of both in
-//! one browser, and writes the figures to `docs/inspector.md`.
+//! Asks `bowline` and MCP Inspector's command line the same questions, measures the pages of both
+//! in one browser, and writes the figures to `docs/inspector.md`.
 //!
 //! Everything is installed and run in `target/inspector`. The lines of [`mod@questions`] are run,
 //! counted and shown on the page; the step fails where an answer differs from what the page says.

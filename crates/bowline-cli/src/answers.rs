@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::person;
 use crate::screen::{Screen, Style};
+use crate::target::file_uri;
 
 /// Prepared answers.
 #[derive(Debug, Clone, Default, Args)]
@@ -105,10 +106,10 @@ impl Answers {
         Ok(Self { script: Arc::new(script), otherwise, roots, asks: person::is_there() })
     }
 
-    /// Other prepared answers, in the syntax of the file.
-    pub(crate) fn with_script(mut self, script: Value) -> Result<Self, Failure> {
-        let wrong = |error| Failure::usage(format!("answers: {error}"));
-        let script: Script = serde_json::from_value(script).map_err(wrong)?;
+    /// The same with other prepared answers, in the syntax of the file.
+    pub(crate) fn with_rules(mut self, text: &str) -> Result<Self, Failure> {
+        let script = serde_json::from_str::<Script>(text);
+        let script = script.map_err(|error| Failure::usage(format!("the rules: {error}")))?;
         self.roots.extend(script.roots.iter().cloned());
         self.script = Arc::new(script);
         Ok(self)
@@ -116,13 +117,12 @@ impl Answers {
 
     /// Reads rules that answer what they fit, and nothing else.
     pub(crate) fn of_rules(text: &str) -> Result<Self, Failure> {
-        let script = serde_json::from_str::<Script>(text);
-        let script = script.map_err(|error| Failure::usage(format!("the rules: {error}")))?;
-        if !script.roots.is_empty() {
-            let help = "the overview of a connection offers roots";
-            return Err(Failure::usage("the rules: roots are not answers").with_remedy(help));
+        let rules = Self::default().with_rules(text)?;
+        if rules.roots.is_empty() {
+            return Ok(rules);
         }
-        Ok(Self { script: Arc::new(script), ..Self::default() })
+        let help = "the overview of a connection offers roots";
+        Err(Failure::usage("the rules: roots are not answers").with_remedy(help))
     }
 
     /// Lets a client answer. It does not offer what there are no answers for.
@@ -235,23 +235,6 @@ impl Script {
         let text = text.map_err(|error| Failure::file("--answer", file, error))?;
         serde_json::from_str(&text).map_err(|error| Failure::file("--answer", file, error))
     }
-}
-
-fn file_uri(dir: &Path) -> Result<String, Failure> {
-    let whole = std::path::absolute(dir).map_err(|error| Failure::file("--root", dir, error))?;
-    let text = whole.to_str();
-    let text = text.ok_or_else(|| Failure::file("--root", dir, "its name is not valid Unicode"))?;
-    let text = text.replace('\\', "/");
-    let mut uri = String::from(if text.starts_with('/') { "file://" } else { "file:///" });
-    let path = text.trim_end_matches('/');
-    for byte in if path.is_empty() { "/" } else { path }.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~:".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri += &format!("%{byte:02X}");
-        }
-    }
-    Ok(uri)
 }
 
 /// A question.

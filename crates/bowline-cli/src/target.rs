@@ -21,7 +21,7 @@ pub(crate) use self::config::{Named, Scan, clients, file_of, servers_in};
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
 pub(crate) use self::trust::Trust;
-pub(crate) use self::values::{duration, preference, size};
+pub(crate) use self::values::{duration, file_uri, preference, size};
 use self::values::{inherited, level, variable};
 use crate::answers::AnswerArgs;
 use crate::failure::Failure;
@@ -262,12 +262,8 @@ impl TargetOptions {
     /// Finds all servers that are named, and the command if there is one.
     pub(crate) fn resolve_all(&self, targets: &[String]) -> Result<Vec<Resolved>, Failure> {
         let named = Self { command: Vec::new(), ..self.clone() };
-        let mut all: Vec<_> =
-            targets.iter().map(|target| named.resolve(Some(target))).collect::<Result<_, _>>()?;
-        if self.is_command() {
-            all.push(self.resolve(None)?);
-        }
-        Ok(all)
+        let all = targets.iter().map(|target| named.resolve(Some(target)));
+        all.chain(self.is_command().then(|| self.resolve(None))).collect()
     }
 
     fn look_up(&self, name: &str) -> Result<Resolved, Failure> {

@@ -90,12 +90,8 @@ impl Creator {
                 let untold = create_all(&connections, std::mem::take(&mut batch)).await;
                 if ids_are_used_once {
                     let now = Instant::now();
-                    let lost =
-                        untold.into_iter().filter(|it| ghosts.try_send((now, it.clone())).is_err());
-                    let lost = lost.count();
-                    if lost > 0 {
-                        tracing::warn!(lost, "tasks that nobody was told of may run");
-                    }
+                    let removed = |it| ghosts.try_send((now, it)).is_ok();
+                    warn_of(untold.into_iter().map(removed).filter(|removed| !removed).count());
                 }
             }
         });
@@ -107,6 +103,13 @@ impl Creator {
         let ended = |_| StoreError::failed("the fleet has stopped");
         self.wanted.send((new, waiter)).await.map_err(|_| ended(()))?;
         done.await.map_err(|_| ended(()))?
+    }
+}
+
+/// Says that tasks may run whose ids nobody has.
+fn warn_of(lost: usize) {
+    if lost > 0 {
+        tracing::warn!(lost, "tasks may run whose ids nobody has");
     }
 }
 

@@ -171,8 +171,7 @@ impl Reading {
         let commands = self.commands(&values);
         let rules = std::mem::take(&mut self.access).into_iter().enumerate();
         let rules: Vec<Rule> = rules.map(|(at, it)| it.rule(at)).collect();
-        let notes = rules.iter().flat_map(|rule| strangers(rule, &servers));
-        self.notes.extend(notes);
+        self.notes.extend(rules.iter().flat_map(|rule| strangers(rule, &servers)));
         if servers.is_empty() && commands.is_empty() && self.problems.is_empty() {
             self.problems.push("there is no server and no tool in these files".to_owned());
         }
@@ -244,7 +243,7 @@ impl Reading {
                 rate: rate.as_ref().ok().copied().flatten(),
                 running: it.limits.running,
             };
-            let problem = timeout.err().or(rate.err()).or_else(|| command.problem());
+            let problem = timeout.err().or_else(|| rate.err()).or_else(|| command.problem());
             if let Some(problem) = problem {
                 self.problems.push(format!("{}: tools.{name}: {problem}", path.display()));
             }

@@ -145,6 +145,14 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     bound.map_err(|error| Failure::usage(format!("cannot listen on {address}: {error}")))
 }
 
+/// Tells people how the servers are.
+fn tell(gateway: &Gateway, read: &Read) {
+    for status in gateway.status().servers {
+        let line = format!("{}: {:?}, {} tools", status.server, status.health, status.tools);
+        say(&read.redacted(&line));
+    }
+}
+
 /// Serves the files until the gateway is told to end.
 pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failure> {
     let stop = stop_signal();
@@ -175,10 +183,7 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
     };
     let started = Gateway::start(plan, Box::new(serve_one)).await;
     let (gateway, server) = started.map_err(|error| Failure::usage(error.to_string()))?;
-    for status in gateway.status().servers {
-        let line = format!("{}: {:?}, {} tools", status.server, status.health, status.tools);
-        say(&read.redacted(&line));
-    }
+    tell(&gateway, &read);
     let fixed = Fixed {
         listen: read.settings.listen,
         socket: socket.clone(),

@@ -37,7 +37,7 @@ fn printed(words: &[String]) -> Result<Vec<u8>, String> {
     let mut command = std::process::Command::new(bowline::client::find_program(program, None));
     let spawned = command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("cannot run {program}: {error}"))?;
-    let started = std::time::Instant::now();
+    let started = tokio::time::Instant::now();
     let late = || format!("{program} did not finish within {PATIENCE:?} and was ended");
     let output = child.stdout.take();
     let (done, waiting) = std::sync::mpsc::channel();
@@ -92,7 +92,7 @@ pub(super) fn value_of(secret: &Secret, near: &Path) -> Result<String, String> {
     let text = text.strip_suffix('\r').unwrap_or(text);
     match text.len() as u64 {
         0 => Err("it is empty".to_owned()),
-        ..=LONGEST => Ok(text.to_owned()),
+        1..=LONGEST => Ok(text.to_owned()),
         _ => Err("it is longer than 1 MiB".to_owned()),
     }
 }

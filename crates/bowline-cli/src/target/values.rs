@@ -1,6 +1,7 @@
 //! Values of options: times, sizes, levels, revisions; variables of the environment.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use bowline::Revision;
@@ -99,6 +100,24 @@ fn split(pair: &OsString) -> Option<(OsString, OsString)> {
 fn split(pair: &OsString) -> Option<(OsString, OsString)> {
     let (name, value) = pair.to_str()?.split_once('=')?;
     Some((name.into(), value.into()))
+}
+
+/// A folder as a URI.
+pub(crate) fn file_uri(dir: &Path) -> Result<String, Failure> {
+    let whole = std::path::absolute(dir).map_err(|error| Failure::file("--root", dir, error))?;
+    let text = whole.to_str();
+    let text = text.ok_or_else(|| Failure::file("--root", dir, "its name is not valid Unicode"))?;
+    let text = text.replace('\\', "/");
+    let mut uri = String::from(if text.starts_with('/') { "file://" } else { "file:///" });
+    let path = text.trim_end_matches('/');
+    for byte in if path.is_empty() { "/" } else { path }.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~:".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri += &format!("%{byte:02X}");
+        }
+    }
+    Ok(uri)
 }
 
 #[cfg(test)]

@@ -154,13 +154,13 @@ impl Pipe {
         }
     }
 
-    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         self.answer(id)
     }
 
     fn call(&mut self, id: u64, tool: &str) -> Value {
-        self.ask(id, "tools/call", json!({ "name": tool, "arguments": {} }))
+        self.ask(id, "tools/call", &json!({ "name": tool, "arguments": {} }))
     }
 }
 
@@ -169,7 +169,7 @@ fn tools_are_left_out_and_renamed() {
     let home = Folder::new();
     let rules = ["--deny", "dec*", "--rename", "increment=count", "--rename", "none=more"];
     let mut pipe = Pipe::open(bridge(&home, &[&rules[..], &COUNTER].concat()));
-    let listed = pipe.ask(2, "tools/list", json!({}));
+    let listed = pipe.ask(2, "tools/list", &json!({}));
     let names = |listed: &Value| -> Vec<String> {
         let tools = listed["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()

@@ -94,7 +94,7 @@ fn clients_that_only_start_commands_get_a_bridge() {
         let text = std::fs::read_to_string(home.path().join(file)).unwrap();
         assert!(text.contains(part), "{text}");
     }
-    // A command line is no place for secrets.
+    // Other users can read a command line.
     for (words, problem) in [
         (&["d", "https://a.b", "--header", "nonsense"][..], "expected NAME: VALUE"),
         (&["d", "https://a.b", "--bridge", "--header", "X-Key: k"], "use --header-file FILE"),

@@ -1,7 +1,7 @@
 //! Servers in this process, an empty home, and the program.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
@@ -154,7 +154,8 @@ pub(crate) fn wait_for(reader: &mut impl BufRead, part: &str) -> String {
     let wanted = part.to_owned();
     thread::spawn(move || {
         if waiting.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("two minutes, and nothing has said {wanted:?}");
+            let told = format!("two minutes, and nothing has said {wanted:?}\n");
+            let _ = std::io::stderr().write_all(told.as_bytes());
             std::process::exit(101);
         }
     });

@@ -10,8 +10,8 @@ use super::world::{Folder, PROGRAM, doctor, doctor_for_people, left, mark, patie
 
 /// Long enough for anything that responds at all.
 const LONG: &str = "120s";
-/// For programs that never respond: all of it passes. It decides what is found, so the slowest start
-/// of a program must fit in.
+/// For programs that never respond: all of it passes. It decides what is found, so the slowest
+/// start of a program must fit in.
 const SHORT: &str = "30s";
 /// How many are examined at once. Most of them wait.
 const AT_ONCE: usize = 6;

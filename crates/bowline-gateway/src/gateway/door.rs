@@ -160,9 +160,9 @@ impl Door {
             (Some(route), Some(decision)) if decision.is_allowed => {
                 let used = Use { name: &name, route, decision, about: &about };
                 let allowed = self.allowed(incoming, next, used).await;
-                allowed.unwrap_or_else(|Refused { as_what, outcome }| {
-                    refused = Some(as_what.to_owned());
-                    outcome
+                allowed.unwrap_or_else(|it| {
+                    refused = Some(it.as_what.to_owned());
+                    it.outcome
                 })
             }
             (known, _) => {
@@ -193,13 +193,14 @@ impl Door {
         incoming: Incoming,
         next: Next,
         used: Use<'_>,
-    ) -> Result<Outcome, Refused> {
+    ) -> Result<Outcome, Box<Refused>> {
         let (shared, route) = (&self.shared, used.route);
         let is_tool = route.kind == Kind::Tool;
         let caller = caller(&incoming);
         let too_many = |wait| {
             shared.metrics.count("rate_limited");
-            Refused { as_what: "limited", outcome: limited(is_tool, &route.server, wait) }
+            let outcome = limited(is_tool, &route.server, wait);
+            Box::new(Refused { as_what: "limited", outcome })
         };
         // A request and its further rounds are one.
         if !self.goes_on(&incoming) {
@@ -209,7 +210,7 @@ impl Door {
         let _running = running.ok_or_else(|| too_many(Duration::from_secs(1)))?;
         if let Some(why) = shared.refusing(route) {
             let outcome = Err(ErrorObject::internal(format!("{}: {why}", route.server)).into());
-            return Err(Refused { as_what: "down", outcome });
+            return Err(Box::new(Refused { as_what: "down", outcome }));
         }
         if used.decision.confirms {
             if incoming.method == Complete::NAME {
@@ -219,7 +220,8 @@ impl Door {
             match agree(&shared.agreements, &incoming, route, used.name).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => {
-                    return Err(Refused { as_what: "declined", outcome: declined(is_tool, why) });
+                    let outcome = declined(is_tool, why);
+                    return Err(Box::new(Refused { as_what: "declined", outcome }));
                 }
                 Err(failure) => return Ok(Err(failure)),
             }

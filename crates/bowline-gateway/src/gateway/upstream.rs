@@ -114,7 +114,7 @@ impl Upstream {
             }
         };
         // Its lists stay until there are new ones, or for the grace time.
-        let (kept, since) = before.map(Self::kept).unwrap_or((None, Instant::now()));
+        let (kept, since) = before.map_or_else(|| (None, Instant::now()), Self::kept);
         let state = State {
             is_inherited: kept.is_some(),
             told: String::new(),

@@ -79,8 +79,8 @@ pub struct HttpLimits {
     /// complete. If there is none, it is rejected with 503. In a [fleet](crate::fleet), where any
     /// node can make a session again, one that nobody uses at the moment makes room as well.
     pub sessions: usize,
-    /// Legacy sessions of one party at a time: 5,000. Further ones are rejected with 503, unless one
-    /// makes room as above in a fleet.
+    /// Legacy sessions of one party at a time: 5,000. Further ones are rejected with 503, unless
+    /// one makes room as above in a fleet.
     ///
     /// A party is an authenticated principal or, where nobody is known, an address. Behind a proxy
     /// all callers have one address, unless [`Http::peer_addr`] finds that of the caller.

@@ -1,8 +1,10 @@
 //! Heads and bodies, as they arrive.
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Response};
 use http_body::Frame;
+use hyper::body::Incoming;
+use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use std::convert::Infallible;
@@ -62,24 +64,7 @@ async fn complete_heads_over_http_2() {
             let (mut client, connection) =
                 hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
             let connection = tokio::spawn(connection);
-            let mut answers = JoinSet::new();
-            for _ in 0..100 {
-                let request = Request::post("http://localhost/mcp")
-                    .header("content-type", "application/json")
-                    .header("accept", "application/json, text/event-stream")
-                    .header("mcp-protocol-version", "2026-07-28")
-                    .header("mcp-method", "tools/call")
-                    .header("mcp-name", "slow")
-                    // One that HPACK does not keep.
-                    .header("x-long", "y".repeat(LONG))
-                    .body(body.clone())
-                    .unwrap();
-                // A connection whose first head does not fit is closed.
-                if soon("a connection", client.ready()).await.is_err() {
-                    break;
-                }
-                answers.spawn(client.send_request(request));
-            }
+            let mut answers = called(&mut client, &body).await;
             // About a hundred of one address fit, so most are refused.
             if number >= 8 {
                 let answer = soon("a refusal", answers.join_next()).await.map(Result::unwrap);
@@ -90,6 +75,31 @@ async fn complete_heads_over_http_2() {
         held
     })
     .await;
+}
+
+type Answered = hyper::Result<Response<Incoming>>;
+
+/// A hundred calls with long heads on one connection of HTTP/2, or as many as it takes.
+async fn called(client: &mut SendRequest<String>, body: &str) -> JoinSet<Answered> {
+    let mut answers = JoinSet::new();
+    for _ in 0..100 {
+        let request = Request::post("http://localhost/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "slow")
+            // One that HPACK does not keep.
+            .header("x-long", "y".repeat(LONG))
+            .body(body.to_owned())
+            .unwrap();
+        // A connection whose first head does not fit is closed.
+        if soon("a connection", client.ready()).await.is_err() {
+            break;
+        }
+        answers.spawn(client.send_request(request));
+    }
+    answers
 }
 
 #[tokio::test]

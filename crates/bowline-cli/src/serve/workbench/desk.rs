@@ -135,7 +135,7 @@ impl Desk {
         let server = self.server(name)?;
         let mut settings = self.settings.clone();
         if let Some(answers) = answers {
-            settings.answers = settings.answers.with_script(answers.into())?;
+            settings.answers = settings.answers.with_rules(&Value::from(answers).to_string())?;
         }
         let mut session = server.session.lock().await;
         if let Some(old) = session.take() {

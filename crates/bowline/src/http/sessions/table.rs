@@ -1,8 +1,8 @@
 //! All sessions of a service, limited in number.
 //!
 //! Anyone can begin a handshake, so a session whose handshake is not complete makes room for a new
-//! one: the oldest first. In a fleet, one that nobody uses at the moment does, too, because its next
-//! request makes it again.
+//! one: the oldest first. In a fleet, one that nobody uses at the moment does, too, because its
+//! next request makes it again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -167,7 +167,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the oldest session that can make room, of an account or of all; `None` if there is none.
+    /// Ends the oldest session that can make room, of an account or of all, if there is one.
     /// Those go first that keep nothing for clients that resume a stream.
     fn evict(&mut self, account: Option<&Arc<Account>>) -> Option<()> {
         [true, false].into_iter().find_map(|spares| self.evict_one(account, spares))
