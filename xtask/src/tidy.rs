@@ -11,6 +11,7 @@ mod tests;
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
 
 use crate::process::{Ran, command, run};
 use crate::step::Outcome;
@@ -50,7 +51,7 @@ pub(crate) fn step() -> Outcome {
         Err(why) => return Outcome::one(false, why),
     };
     let mut problems = check(&files, EXCEPTIONS);
-    problems.extend(links::check(&files, |path| path.exists()));
+    problems.extend(links::check(&files, Path::exists));
     let output: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
     Outcome::one(problems.is_empty(), output).with_note(format!("{} files", files.len()))
 }

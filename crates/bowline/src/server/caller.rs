@@ -98,6 +98,10 @@ impl Caller {
     }
 
     /// A digest of the network that the request came from, if that is all there is to know.
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(clippy::unused_self, reason = "only requests over HTTP come from somewhere")
+    )]
     pub(crate) fn network(&self) -> Option<String> {
         #[cfg(feature = "http")]
         if self.principal.is_none() {
