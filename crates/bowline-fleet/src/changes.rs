@@ -96,8 +96,8 @@ impl Inner {
         Ok(())
     }
 
-    async fn revise_alone(&self, topic: &String) -> Result<(), FleetError> {
-        match self.revise_batch(std::slice::from_ref(topic)).await {
+    async fn revise_alone(&self, topic: &str) -> Result<(), FleetError> {
+        match self.revise_batch(&[topic.to_owned()]).await {
             Err(error) if is_refused(&error) => {
                 let error = with_causes(&error);
                 tracing::warn!(topic, %error, "other nodes do not hear of a change");

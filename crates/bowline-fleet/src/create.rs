@@ -89,9 +89,7 @@ impl Creator {
                 }
                 let untold = create_all(&connections, std::mem::take(&mut batch)).await;
                 if ids_are_used_once {
-                    let now = Instant::now();
-                    let removed = |it| ghosts.try_send((now, it)).is_ok();
-                    warn_of(untold.into_iter().map(removed).filter(|removed| !removed).count());
+                    give_up(&ghosts, untold);
                 }
             }
         });
@@ -106,10 +104,12 @@ impl Creator {
     }
 }
 
-/// Says that tasks may run whose ids nobody has.
-fn warn_of(lost: usize) {
-    if lost > 0 {
-        tracing::warn!(lost, "tasks may run whose ids nobody has");
+/// Lets records be removed.
+fn give_up(ghosts: &mpsc::Sender<(Instant, Ghost)>, untold: Vec<Ghost>) {
+    let now = Instant::now();
+    let left = untold.into_iter().filter_map(|ghost| ghosts.try_send((now, ghost)).err()).count();
+    if left > 0 {
+        tracing::warn!(left, "tasks may run whose ids nobody has");
     }
 }
 

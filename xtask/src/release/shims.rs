@@ -34,7 +34,7 @@ fn npm(release: &Release) -> Result<String, String> {
     copy("packaging/README.md", &format!("{main}/README.md"))?;
     must(&format!("npm pack --silent --pack-destination {} ./{main}", release.place))?;
     attempt_npm(release)?;
-    Ok(format!("npx bowline, for {} systems", carriers.len()))
+    Ok("npx bowline".to_owned())
 }
 
 /// Installs the packages for this machine, uses them and removes them.
@@ -87,6 +87,6 @@ fn python(release: &Release) -> Result<String, String> {
     must(&format!("{pip} uninstall --yes bowline-mcp"))?;
     match Path::new(&format!("{place}/bin/bowline")).exists() {
         true => Err("pip uninstall left the command behind".to_owned()),
-        false => Ok(format!("pip install bowline-mcp, {} wheels", release.builds.len())),
+        false => Ok("pip install bowline-mcp".to_owned()),
     }
 }
