@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         41,
         "answers over HTTP+SSE that nobody reads",
-        &[of(ATTACKS, &["sse::answers_over_sse"]), of(HTTP, &["sse::a_stream_whose_answers"])],
+        &[of(HTTP, &["sse::a_stream_whose_answers"])],
     ),
     row(
         42,

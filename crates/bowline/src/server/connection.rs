@@ -325,15 +325,12 @@ impl Connection {
         self.session.close("closed");
         self.end_listens();
         let mut hurry = std::pin::pin!(hurry);
-        loop {
+        while self.costs.hold_output(&self.outbox, output.length()).is_ok() {
             with_task(|cx| self.take_in(cx, input)).await;
             if input.is_empty() {
                 self.intake = Intake::Closed;
             }
             output.refill(&self.outbox);
-            if self.costs.hold_output(&self.outbox, output.length()).is_err() {
-                break;
-            }
             let can_read = input.is_open() && input.is_empty() && self.can_take_in();
             let is_idle = self.tasks.is_empty() && self.parked.is_empty() && input.is_empty();
             tokio::select! {
@@ -365,6 +362,9 @@ impl Connection {
         }
         self.abort_tasks();
         self.outbox.close();
+        if self.costs.is_spent() {
+            return;
+        }
         // Neither a client that does not read nor a handler that does not yield may delay the end.
         let late = deadline + self.core.limits.grace;
         let _ = tokio::time::timeout_at(late, output.close(&self.outbox)).await;

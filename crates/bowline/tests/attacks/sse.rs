@@ -72,19 +72,3 @@ async fn arguments_over_sse() {
     })
     .await;
 }
-
-#[tokio::test]
-async fn answers_over_sse_that_nobody_reads() {
-    row(41, "answers over HTTP+SSE that nobody reads", async |server| {
-        let mut held = Vec::new();
-        for number in 0..scaled(160, 1_000) {
-            let stream = Stream::open(server, number).await;
-            for id in 2..5 {
-                held.push(stream.call(server, id, 0, MIB / 2).await);
-            }
-            held.push(stream.reader.into_inner());
-        }
-        held
-    })
-    .await;
-}

@@ -19,12 +19,14 @@ pub(super) struct Costs {
     calls: Option<Most>,
     /// Holds what waits to be written.
     output: Reservation,
+    /// Whether there was no memory left for it. What is not written then is dropped at once.
+    is_spent: bool,
 }
 
 impl Costs {
     /// Nothing counts.
     pub(super) fn none(account: Arc<Account>) -> Self {
-        Self { calls: None, output: Reservation::new(account) }
+        Self { calls: None, output: Reservation::new(account), is_spent: false }
     }
 
     /// From now on, calls and their answers count.
@@ -70,10 +72,17 @@ impl Costs {
         }
         let (held, length) = (self.output.bytes(), queue.length() + writing);
         // A little more is let through, also behind an answer that is longer than the share.
-        match length {
+        let resized = match length {
             _ if length > held + UNCOUNTED => self.output.resize_answers(length),
             _ if length < held => self.output.resize(length),
             _ => Ok(()),
-        }
+        };
+        self.is_spent = resized.is_err();
+        resized
+    }
+
+    /// Whether there was no memory left for what it has to write.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_spent
     }
 }
