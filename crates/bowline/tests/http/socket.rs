@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline::http::{Http, HttpLimits};
 use bowline::{Registry, ServeError};
@@ -61,6 +62,22 @@ impl Running {
 
     pub(crate) fn tell_to_stop(&mut self) {
         drop(self.stop.take());
+    }
+
+    /// Tells it to stop, and waits until it rejects new requests. Returns such a rejection.
+    pub(crate) async fn begin_to_stop(&mut self) -> String {
+        self.tell_to_stop();
+        let rejection = async {
+            loop {
+                let answer = self.exchange(&call("late", "who")).await;
+                if answer.starts_with("HTTP/1.1 503") {
+                    return answer;
+                }
+                // It was here before the server noticed.
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        soon("a rejection", rejection).await
     }
 
     /// Stops it, and checks that it ends cleanly.
