@@ -220,3 +220,31 @@ async fn a_cancellation_is_passed_on_only_if_its_request_runs_elsewhere() {
         assert_eq!(sent, letters);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_a_batch_reaches_all_nodes() {
+    let postgres = Postgres::start();
+    let [one, two] = two(&postgres, None).await;
+    let params = json!({ "protocolVersion": "2025-03-26", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    // Clients of that revision do not name it in a header.
+    let send = async |port: u16, session: &str, body: serde_json::Value| {
+        let head = format!("POST /mcp HTTP/1.1\r\n{}x-user: ada\r\n{session}", http::ACCEPT);
+        http::send(port, &head, &body.to_string()).await.unwrap()
+    };
+    let opened = send(one.port, "", request(0, "initialize", params)).await;
+    let session = format!("mcp-session-id: {}\r\n", opened.session.unwrap());
+    let subscribe = request(2, "resources/subscribe", json!({ "uri": NEWS }));
+    let subscribed = send(two.port, &session, json!([subscribe])).await.text().await.unwrap();
+    assert!(subscribed.contains("result"), "{subscribed}");
+    let kept = postgres.sql("test0", "SELECT record FROM bowline.records").unwrap();
+    assert!(kept.contains(NEWS), "{kept}");
+    let mut waits =
+        send(one.port, &session, request(7, "tools/call", json!({ "name": "wait" }))).await;
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": 7 } });
+    assert_eq!(send(two.port, &session, json!([cancel])).await.status, 202);
+    let mut rest = String::new();
+    let ends = async { while waits.event(&mut rest).await.is_some() {} };
+    tokio::time::timeout(http::PATIENCE, ends).await.expect("the call ends");
+}

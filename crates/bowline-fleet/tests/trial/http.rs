@@ -108,7 +108,7 @@ pub async fn get(port: u16, path: &str) -> Option<u16> {
     Some(send(port, &format!("GET {path} HTTP/1.1\r\n"), "").await?.status)
 }
 
-const ACCEPT: &str =
+pub const ACCEPT: &str =
     "content-type: application/json\r\naccept: application/json, text/event-stream\r\n";
 
 /// A request of 2026-07-28.

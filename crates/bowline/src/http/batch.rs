@@ -74,10 +74,15 @@ impl HttpService {
         let batch = Batch { service: self.clone(), session, peer, head, frame };
         let ready = Arc::new(Outbox::new(READY));
         if !asks {
-            batch.serve(ready).await;
-            return reply::status(StatusCode::ACCEPTED);
+            return match batch.serve(ready).await {
+                true => reply::status(StatusCode::ACCEPTED),
+                false => reply::busy("the node that has asked cannot be reached"),
+            };
         }
-        let task = self.spawn(batch.serve(Arc::clone(&ready)));
+        let serving = batch.serve(Arc::clone(&ready));
+        let task = self.spawn(async move {
+            serving.await;
+        });
         reply::streamed(Answers { ready, task })
     }
 
@@ -118,14 +123,15 @@ struct Batch {
 }
 
 impl Batch {
-    /// Serves one message after the other, and lets other tasks run in between.
-    async fn serve(self, answers: Arc<Outbox>) {
+    /// Serves one message after the other, and lets other tasks run in between. Returns `false` if
+    /// an answer was for another node that cannot be reached.
+    async fn serve(self, answers: Arc<Outbox>) -> bool {
         let answers = Closing(answers);
         // It was parsed before.
-        let Ok(messages) = parse_batch(&self.frame, usize::MAX) else { return };
+        let Ok(messages) = parse_batch(&self.frame, usize::MAX) else { return true };
         let (signature, revision) =
             (&self.service.inner.core.signature, self.peer.profile.revision);
-        let mut separator = b'[';
+        let (mut separator, mut has_arrived) = (b'[', true);
         for message in &messages {
             match (message, &self.session) {
                 (Message::Request(request), _) => {
@@ -135,21 +141,21 @@ impl Batch {
                         signature.encode(out, &request.id, revision, &mut outcome);
                     };
                     if answers.0.send(write).await.is_err() {
-                        return;
+                        return has_arrived;
                     }
                     separator = b',';
                 }
-                (Message::Notification(told), Some(session)) => {
-                    session.handle_notification(told);
-                }
-                (Message::Response(response), Some(session)) => {
-                    session.session.handle_response(response);
+                (told, Some(session)) => {
+                    let mut frame = Vec::new();
+                    let _ = told.encode(&mut frame);
+                    has_arrived &= Box::pin(self.service.hear(session, told, &frame)).await;
                 }
                 _ => {}
             }
             tokio::task::yield_now().await;
         }
         let _ = answers.0.push(|out| out.push(b']'));
+        has_arrived
     }
 
     async fn serve_request(&self, request: &Request<'_>) -> Outcome {
@@ -163,13 +169,20 @@ impl Batch {
         }
         let outbox = Arc::new(Outbox::new(self.service.inner.core.limits.outbox));
         let parts = self.session.as_ref().map(|session| session.parts());
-        match dispatch::start(&asked, &outbox, parts) {
+        let outcome = match dispatch::start(&asked, &outbox, parts) {
             Started::Done(outcome) => *outcome,
             Started::Running(running) | Started::Settled(running) => until_deadline(running).await,
             Started::Listening(_) => {
                 Err(Failure::rejected(ErrorObject::method_not_found(&request.method)))
             }
+        };
+        if let Some(session) = &self.session
+            && Box::pin(self.service.keep_changed(session, request, &outcome)).await.is_err()
+        {
+            let message = format!("{}: the change of the session is not kept", request.method);
+            return Err(Failure::rejected(ErrorObject::internal(message)));
         }
+        outcome
     }
 }
 

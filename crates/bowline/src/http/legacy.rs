@@ -168,13 +168,29 @@ impl HttpService {
                     false => self.serve_session(head, &session, &asked).await,
                 }
             }
+            told => match self.hear(&session, told, frame).await {
+                true => reply::status(StatusCode::ACCEPTED),
+                false => reply::busy("the node that has asked cannot be reached"),
+            },
+        }
+    }
+
+    /// Takes in a message of a session that is not a request. Returns `false` if the node that it
+    /// is for cannot be reached.
+    pub(super) async fn hear(
+        &self,
+        session: &HttpSession,
+        message: &Message<'_>,
+        frame: &[u8],
+    ) -> bool {
+        let id = session.session.id().unwrap_or("");
+        match message {
             Message::Notification(told) => {
                 let is_settled = session.handle_notification(told);
                 if !is_settled && session.key().is_some() && listen::cancelled(told).is_some() {
                     // The request may run on any other node.
-                    Box::pin(self.pass_to_all(session.session.id().unwrap_or(""), frame)).await;
+                    Box::pin(self.pass_to_all(id, frame)).await;
                 }
-                reply::status(StatusCode::ACCEPTED)
             }
             Message::Response(response) => {
                 let asker = response.id.as_i64().and_then(|it| u64::try_from(it).ok());
@@ -182,17 +198,12 @@ impl HttpService {
                 let own = self.inner.core.fleet.as_ref().map(|it| it.fleet.node());
                 match asker.filter(|asker| Some(*asker) != own) {
                     None => session.session.handle_response(response),
-                    Some(asker) => {
-                        let id = session.session.id().unwrap_or("");
-                        if !Box::pin(self.pass_on(asker, id, frame)).await {
-                            return reply::busy("the node that has asked cannot be reached");
-                        }
-                    }
+                    Some(asker) => return Box::pin(self.pass_on(asker, id, frame)).await,
                 }
-                reply::status(StatusCode::ACCEPTED)
             }
-            Message::Fault(_) => reply::status(StatusCode::ACCEPTED),
+            Message::Request(_) | Message::Fault(_) => {}
         }
+        true
     }
 
     /// Serves a request that changes a session of a fleet. What it has changed is kept before it is
@@ -212,13 +223,26 @@ impl HttpService {
             }
             Started::Listening(_) => Err(ErrorObject::method_not_found(&request.method).into()),
         };
-        if outcome.is_ok()
-            && let Ok(change) = SessionChange::read(&request.method, request.params.raw())
-            && let Err(refused) = self.keep_change(session, change).await
-        {
-            return refused;
+        match self.keep_changed(session, request, &outcome).await {
+            Ok(()) => self.reply(&request.id, session.profile().revision, outcome),
+            Err(refused) => refused,
         }
-        self.reply(&request.id, session.profile().revision, outcome)
+    }
+
+    /// Keeps what a request has changed in its session, if it is such a request and succeeded.
+    pub(super) async fn keep_changed(
+        &self,
+        session: &HttpSession,
+        request: &Request<'_>,
+        outcome: &Outcome,
+    ) -> Result<(), Reply> {
+        if outcome.is_ok()
+            && is_session_change(&request.method)
+            && let Ok(change) = SessionChange::read(&request.method, request.params.raw())
+        {
+            return self.keep_change(session, change).await;
+        }
+        Ok(())
     }
 
     fn start_in_session(
