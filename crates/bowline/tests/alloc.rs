@@ -118,6 +118,9 @@ fn serve_tasks(calls: usize) -> u64 {
         tasks_per_owner: usize::MAX,
         memory: usize::MAX,
         memory_per_owner: usize::MAX,
+        // A task that waits for its turn is written once more.
+        running: usize::MAX,
+        running_per_owner: usize::MAX,
         ..TaskLimits::default()
     };
     let echo = Tool::new("echo", |echo: Echo| async move { echo.message });

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use bowline::client::{Client, Preference, TraceContext};
 use bowline::{Context, Server, Tool};
@@ -66,6 +66,17 @@ impl Kept {
     }
 }
 
+/// What hears all spans of this process. With one subscriber for each test, `tracing` would keep the
+/// opinion of a thread that has none.
+fn kept() -> Kept {
+    static KEPT: LazyLock<Kept> = LazyLock::new(|| {
+        let kept = Kept::default();
+        tracing::subscriber::set_global_default(Registry::default().with(kept.clone())).unwrap();
+        kept
+    });
+    KEPT.clone()
+}
+
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 fn server() -> Server {
@@ -81,8 +92,7 @@ fn server() -> Server {
 
 #[tokio::test]
 async fn requests_have_spans_by_the_conventions() {
-    let kept = Kept::default();
-    let _guard = tracing::subscriber::set_default(Registry::default().with(kept.clone()));
+    let kept = kept();
     for (preference, revision) in
         [(Preference::Modern, "2026-07-28"), (Preference::Legacy, "2025-11-25")]
     {
@@ -124,6 +134,7 @@ async fn requests_have_spans_by_the_conventions() {
 #[tokio::test]
 async fn the_header_counts_where_meta_has_none() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    kept();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(server().http().serve_on(listener));
