@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::faulty::Fault;
+use super::task_faults::tasked;
 use super::{Running, check, good, not_found, post, settings};
 use crate::check::{CheckError, Target};
 use crate::frames::Http as Endpoint;
@@ -242,7 +243,7 @@ pub(super) async fn guarded() -> (Running, Settings) {
     let guard = Guard::new(&url, tokens).unwrap().authorization_server(&site.base).unwrap();
     let guard = guard.scopes(["mcp"]).unwrap().offer_scopes(["admin"]).unwrap();
     let secret = Tool::new("secret", || async { "secret" }).read_only().scopes(["admin"]);
-    let running = Running::serve(good().with(secret).http().require_auth(guard), listener);
+    let running = Running::serve(tasked().with(secret).http().require_auth(guard), listener);
     let target = Target::Http(with_token(&running.post, "Bearer open-sesame"));
     let settings = Settings { has_credentials: true, ..settings(target) };
     (running, settings)
