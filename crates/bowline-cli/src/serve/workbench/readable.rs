@@ -181,7 +181,7 @@ mod tests {
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
         ] });
         let said = "The tool reported an error:\nno\n\
-            {\"data\":\"[4 characters of base64]\",\"mimeType\":\"image/png\",\"type\":\"image\"}\n";
+            {\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"[4 characters of base64]\"}\n";
         assert_eq!(readable(&result), said);
         assert_eq!(readable(&json!({ "content": "x" })), "{\"content\":\"x\"}\n");
     }
