@@ -6,10 +6,17 @@ import { Num, parse, pretty, write } from './json.js';
 import { isMarkdown, markdown } from './markdown.js';
 import { said } from './program.js';
 
-/** Media that is shown from data; nothing is fetched. @param {string} media @param {string} data */
-function dataUrl(media, data) {
+/**
+ * An image or a sound, from data; nothing is fetched. Nothing if the data are not base64.
+ * @param {string} kind @param {string} media @param {unknown} data @param {string} label
+ */
+function player(kind, media, data, label) {
+    if (typeof data !== 'string' || !bytesOf(data)) return null;
     const clean = /^[\w.+-]+\/[\w.+-]+$/.test(media) ? media : 'application/octet-stream';
-    return `data:${clean};base64,${data.replace(/[^A-Za-z0-9+/=_-]/g, '')}`;
+    const src = `data:${clean};base64,${plain(data).replace(/\s/g, '')}`;
+    return kind === 'image'
+        ? h('img.media', { src, alt: label })
+        : h('audio', { controls: true, src, 'aria-label': label });
 }
 
 /** @param {any} block @param {number} [connection] where resources that it links to can be read */
@@ -19,13 +26,8 @@ export function block(block, connection) {
         case 'text':
             return text(textOf(block.text));
         case 'image':
-            return h('img.media', { src: dataUrl(media, textOf(block.data)), alt: 'image in the result' });
         case 'audio':
-            return h('audio', {
-                controls: true,
-                src: dataUrl(media, textOf(block.data)),
-                'aria-label': 'audio in the result'
-            });
+            return player(block.type, media, block.data, `${block.type} in the result`) ?? pretty(write(block));
         case 'resource_link':
             return h(
                 'div.card',
@@ -101,15 +103,9 @@ export function resource(it) {
     const head = h('div.row', null, h('b.mono', null, it.uri), h('span.tag', null, media || 'unknown type'));
     const name = textOf(it.uri).split('/').pop() || 'resource';
     if (typeof it.blob === 'string') {
-        if (media.startsWith('image/'))
-            return h('div.column', null, head, h('img.media', { src: dataUrl(media, it.blob), alt: name }));
-        if (media.startsWith('audio/'))
-            return h(
-                'div.column',
-                null,
-                head,
-                h('audio', { controls: true, src: dataUrl(media, it.blob), 'aria-label': name })
-            );
+        const [kind] = media.split('/');
+        const shown = kind === 'image' || kind === 'audio' ? player(kind, media, it.blob, name) : null;
+        if (shown) return h('div.column', null, head, shown);
         const bytes = bytesOf(it.blob);
         if (!bytes)
             return h('div.column', null, head, h('p.soft', null, 'a blob that is not base64'), pretty(write(it)));
@@ -137,10 +133,13 @@ export function resource(it) {
     );
 }
 
+/** Base64 in its usual letters. @param {string} text */
+const plain = text => text.replace(/-/g, '+').replace(/_/g, '/');
+
 /** The bytes of base64, if it is. @param {string} text */
 export function bytesOf(text) {
     try {
-        return Uint8Array.from(atob(text.replace(/-/g, '+').replace(/_/g, '/')), letter => letter.charCodeAt(0));
+        return Uint8Array.from(atob(plain(text)), letter => letter.charCodeAt(0));
     } catch {
         return null;
     }
