@@ -83,3 +83,26 @@ async fn the_renewal_of_a_lease_is_not_news() {
         assert!(told.len() <= 3, "{told:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_its_own_node_had_to_stop_says_why() {
+    let mut postgres = Postgres::start();
+    let limits = TaskLimits { lease: Duration::from_secs(3), ..TaskLimits::default() };
+    let node = Plan::usual(Fleet::builder(postgres.database()).limits(limits)).start().await;
+    let call = json!({ "name": "wait" });
+    let created = answer(http::modern(node.port, "ada", "tools/call", call).await).await;
+    let id = created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}"));
+    postgres.stop();
+    eventually("the handler is stopped", async || {
+        (node.fleet.metrics().tasks.lost > 0).then_some(())
+    })
+    .await;
+    postgres.run();
+    let why = eventually("the task ends", async || {
+        let task = json!({ "taskId": id });
+        let seen = answer(http::modern(node.port, "ada", "tasks/get", task).await).await;
+        seen["result"]["error"]["message"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(why.contains("could not renew the lease"), "{why}");
+}

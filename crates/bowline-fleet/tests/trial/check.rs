@@ -89,6 +89,14 @@ async fn settled(port: u16, task: &Task, turns: &Semaphore, began: Instant) -> S
     }
 }
 
+/// What is said of a task that was interrupted and may not run again: whichever node takes it over
+/// first, its own one included, and whatever that one was about to write.
+const INTERRUPTED: [&str; 3] = [
+    "the server was restarted while this ran",
+    "the server could not renew the lease of this task",
+    "the server could not store what became of this",
+];
+
 /// What tools did: a tool that may not run again at most once, and every result was worked for.
 pub fn effects(history: &History, file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -113,7 +121,7 @@ pub fn effects(history: &History, file: &Path) -> String {
             }
         } else if task.tool == "once"
             && outcome.starts_with("failed ")
-            && outcome.contains("restarted")
+            && INTERRUPTED.iter().any(|said| outcome.contains(said))
         {
             interrupted += 1;
         } else {

@@ -69,6 +69,8 @@ pub(super) enum Doubt {
     Claimed,
     /// Its handler may have run, and may be over.
     Ran,
+    /// Its lease has lapsed: a handler here was stopped before that.
+    Lapsed,
 }
 
 /// A task that is about to run here. Until this is dropped, it is not an orphan. Unless it is

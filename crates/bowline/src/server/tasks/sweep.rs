@@ -35,9 +35,15 @@ impl Shared {
     async fn sweep_all(self: &Arc<Self>) -> Result<(), StoreError> {
         let horizon = if self.is_shared { self.now() } else { u64::MAX };
         for id in self.store.due(horizon, usize::MAX).await? {
-            self.try_to_look_at(&id, Doubt::Ran).await;
+            self.try_to_look_at(&id, self.doubt_of_due()).await;
         }
         Ok(())
+    }
+
+    /// Why nobody knows how a task is that is due and not in doubt: only leases in a shared store
+    /// lapse.
+    const fn doubt_of_due(&self) -> Doubt {
+        if self.is_shared { Doubt::Lapsed } else { Doubt::Ran }
     }
 
     /// Looks at every task whose time has come, or that is in doubt.
@@ -54,7 +60,7 @@ impl Shared {
             let mut has_changed = false;
             for id in ids {
                 if !seen.contains(&id) {
-                    has_changed |= self.try_to_look_at(&id, Doubt::Ran).await;
+                    has_changed |= self.try_to_look_at(&id, self.doubt_of_due()).await;
                     seen.insert(id);
                 }
             }
@@ -144,6 +150,7 @@ impl Shared {
             // It has not begun yet.
             Doubt::Claimed if is_ours => None,
             _ if orphan.is_queued || tool.is_some_and(|tool| tool.reruns) => None,
+            Doubt::Lapsed if is_ours => Some(State::Failed { error: lapsed() }),
             _ if is_ours => Some(State::Failed { error: unstored() }),
             _ => Some(State::Failed { error: interrupted() }),
         };
@@ -213,6 +220,12 @@ fn interrupted() -> ErrorObject {
 /// The same of one whose handler did run, in this process, and whose end the store did not take.
 fn unstored() -> ErrorObject {
     ErrorObject::internal("the server could not store what became of this; call again")
+}
+
+/// The same of one whose handler was stopped in this process, before others could take it over.
+fn lapsed() -> ErrorObject {
+    let message = "the server could not renew the lease of this task in time, and stopped it";
+    ErrorObject::internal(format!("{message}; call again"))
 }
 
 /// Somebody looks after the tasks. However that ends, the next request begins anew: a store is code
