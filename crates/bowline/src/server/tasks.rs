@@ -67,6 +67,7 @@ mod store;
 mod sweep;
 mod view;
 mod views;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -265,7 +266,7 @@ impl Tasks {
 
     /// Takes in that another process may have changed a task.
     pub(crate) async fn handle_change(&self, id: &str) {
-        Arc::clone(&self.0).handle_change(id).await;
+        self.0.handle_change(id).await;
     }
 
     /// What a status notification to a legacy session shows, and whether it is the last one about

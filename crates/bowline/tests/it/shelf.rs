@@ -20,6 +20,9 @@ struct Shared {
     panics: AtomicBool,
     /// Whether the next change does.
     swap_panics: AtomicBool,
+    /// Whether the first load after the next change fails, and whether the next one does.
+    load_fails_later: AtomicBool,
+    load_fails: AtomicBool,
 }
 
 fn read(bytes: &[u8]) -> TaskRecord {
@@ -38,6 +41,10 @@ impl Shelf {
 
     pub(crate) fn panic_at_the_next_change(&self) {
         self.0.swap_panics.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn fail_to_load_what_changes_next(&self) {
+        self.0.load_fails_later.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn will_panic(&self) -> bool {
@@ -73,6 +80,9 @@ impl TaskStore for Shelf {
 
     fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Arc<TaskRecord>>> {
         self.0.loads.fetch_add(1, Ordering::SeqCst);
+        if self.0.load_fails.swap(false, Ordering::SeqCst) {
+            return self.answer(|_| Err(StoreError::failed("on purpose")));
+        }
         self.answer(|kept| Ok(kept.get(id).map(|it| Arc::new(read(it)))))
     }
 
@@ -83,6 +93,9 @@ impl TaskStore for Shelf {
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
         assert!(!self.0.swap_panics.swap(false, Ordering::SeqCst), "on purpose");
+        if self.0.load_fails_later.swap(false, Ordering::SeqCst) {
+            self.0.load_fails.store(true, Ordering::SeqCst);
+        }
         self.answer(|kept| {
             if kept.get(id).is_none_or(|it| read(it).version() != version) {
                 return Ok(false);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bowline::{Context, Server, TaskLimits, TaskMode, Tasks, Tool};
 use serde_json::json;
 
-use crate::raw::Raw;
+use crate::raw::{Raw, request};
 use crate::shelf::Shelf;
-use crate::tasks::{Seconds, start, until};
+use crate::tasks::{Seconds, able, start, until};
 
 fn wait() -> Tool {
     let wait = |_: Context, Seconds { seconds }: Seconds| async move {
@@ -121,4 +121,19 @@ async fn a_task_that_has_not_begun_runs_after_a_restart() {
         }
         until(&mut raw, &waiting, end).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_hears_the_end_that_the_store_could_not_read_at_once() {
+    let shelf = Shelf::default();
+    let tasks = Tasks::in_store(shelf.clone(), TaskLimits::default());
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(wait()).tasks(tasks));
+    let task = start(&mut raw, "wait", json!({ "seconds": 10 })).await;
+    let filter = json!({ "notifications": { "taskIds": [task] } });
+    raw.send(&able(request("listen", "subscriptions/listen", filter))).await;
+    let acknowledged = raw.next().await;
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(raw.next().await["params"]["status"], "working");
+    shelf.fail_to_load_what_changes_next();
+    assert_eq!(raw.next().await["params"]["status"], "completed");
 }

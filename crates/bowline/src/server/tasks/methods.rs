@@ -111,8 +111,12 @@ impl Shared {
     }
 
     /// What a listening client is told about a task of its own.
-    async fn read(&self, caller: &Caller, id: &str) -> Option<task_extension::TaskChangedParams> {
-        let found = self.store.load(id).await.ok()??;
+    async fn read(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &str,
+    ) -> Option<task_extension::TaskChangedParams> {
+        let found = self.load_or_later(id).await??;
         if Self::missing_scopes(&found, &caller.peer).is_some() {
             return None;
         }

@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use bowline_proto::session::Topic;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::super::call::Call;
 use super::super::core::Core;
-use super::super::extension::TASKS;
 use super::leases::Leases;
 use super::places::Places;
 use super::polls::Polls;
@@ -37,7 +35,7 @@ pub(crate) struct Shared {
     core: OnceLock<Weak<Core>>,
     running: Mutex<HashMap<String, Running>>,
     pub(super) runs: Mutex<JoinSet<()>>,
-    watchers: Mutex<HashMap<String, Weak<Notify>>>,
+    pub(super) watchers: Mutex<HashMap<String, Weak<Notify>>>,
     /// Tasks whose questions are being asked on a legacy request.
     asking: Mutex<HashSet<String>>,
     pub(super) views: Views,
@@ -48,6 +46,8 @@ pub(crate) struct Shared {
     starting: Mutex<HashMap<String, u32>>,
     /// Tasks that need to be looked at.
     doubtful: Mutex<HashMap<String, Doubt>>,
+    /// Tasks that have changed and could not be read since, for those who wait for them.
+    pub(super) unread: Mutex<HashSet<String>>,
     pub(super) is_sweeping: AtomicBool,
     is_closing: AtomicBool,
     pub(super) leases: Leases,
@@ -141,6 +141,7 @@ impl Shared {
             polls: Polls::new(limits.poll),
             starting: Mutex::default(),
             doubtful: Mutex::default(),
+            unread: Mutex::default(),
             is_sweeping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
             leases: Leases::default(),
@@ -254,89 +255,6 @@ impl Shared {
         work().await
     }
 
-    /// Tells everyone who waits for a task that it has changed.
-    pub(super) fn publish(&self, record: &Arc<TaskRecord>) {
-        self.wake(record);
-        if let Some(core) = self.core() {
-            core.registry.bus().publish(&topic(&record.id));
-        }
-    }
-
-    /// The same for those in this process.
-    fn publish_here(&self, record: &Arc<TaskRecord>) {
-        self.wake(record);
-        if let Some(core) = self.core() {
-            core.registry.bus().publish_here(&topic(&record.id));
-        }
-    }
-
-    fn wake(&self, record: &Arc<TaskRecord>) {
-        let watcher = lock(&self.watchers).get(&record.id).and_then(Weak::upgrade);
-        if let Some(watcher) = watcher {
-            watcher.notify_waiters();
-        }
-        self.views.update(record, self.now());
-    }
-
-    /// The tasks whose changes somebody here waits for.
-    pub(super) fn watched(&self) -> Vec<String> {
-        let mut ids: HashSet<String> = self.running().keys().cloned().collect();
-        ids.extend(self.views.ids());
-        let watchers = lock(&self.watchers);
-        let is_live = |(_, watcher): &(&String, &Weak<Notify>)| watcher.strong_count() > 0;
-        ids.extend(watchers.iter().filter(is_live).map(|(id, _)| id.clone()));
-        ids.into_iter().collect()
-    }
-
-    fn is_watched(&self, id: &str) -> bool {
-        let is_live = |watcher: &Weak<Notify>| watcher.strong_count() > 0;
-        self.running().contains_key(id)
-            || self.views.contains(id)
-            || lock(&self.watchers).get(id).is_some_and(is_live)
-    }
-
-    /// Takes in that another process may have changed a task: whoever waits for it here looks, and
-    /// a handler that runs here stops if the task has ended or is run elsewhere.
-    pub(super) async fn handle_change(self: Arc<Self>, id: &str) {
-        if !self.is_watched(id) {
-            // Those that listen read the task themselves.
-            if let Some(core) = self.core() {
-                core.registry.bus().publish_here(&topic(id));
-            }
-            return;
-        }
-        let Ok(found) = self.store.load(id).await else { return };
-        let running = self.running().get(id).map(|running| running.fence);
-        match &found {
-            Some(record) => {
-                if let Some(fence) = running
-                    && !record.is_run_by(self.boot(), fence)
-                {
-                    self.stop_running(id, fence);
-                }
-                self.publish_here(record);
-            }
-            None => {
-                self.stop_running(id, u64::MAX);
-                self.views.forget(id);
-            }
-        }
-    }
-
-    /// What is notified when a task changes.
-    pub(super) fn watch(&self, id: &str) -> Arc<Notify> {
-        let mut watchers = lock(&self.watchers);
-        if let Some(watcher) = watchers.get(id).and_then(Weak::upgrade) {
-            return watcher;
-        }
-        if watchers.len() == watchers.capacity() {
-            watchers.retain(|_, watcher| watcher.strong_count() > 0);
-        }
-        let watcher = Arc::new(Notify::new());
-        watchers.insert(id.to_owned(), Arc::downgrade(&watcher));
-        watcher
-    }
-
     pub(super) fn asking(&self) -> MutexGuard<'_, HashSet<String>> {
         lock(&self.asking)
     }
@@ -344,11 +262,6 @@ impl Shared {
     pub(super) fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
         lock(&self.running)
     }
-}
-
-/// Changes of a task.
-pub(super) fn topic(id: &str) -> Topic {
-    Topic::Extension(TASKS.into(), id.into())
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

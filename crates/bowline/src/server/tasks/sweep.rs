@@ -253,7 +253,10 @@ async fn sweep_on(sweeping: Sweeping) {
                 false => shared.sweep().await,
             };
             match swept {
-                Ok(()) => is_first = false,
+                Ok(()) => {
+                    is_first = false;
+                    shared.read_again().await;
+                }
                 Err(error) => tracing::warn!(%error, "cannot look after the tasks"),
             }
         }
