@@ -4,7 +4,7 @@ use bowline_fleet::Fleet;
 use serde_json::json;
 
 use crate::http;
-use crate::nodes::{eventually, open, request, two};
+use crate::nodes::{answer, eventually, node, open, request, two};
 use crate::stores::Postgres;
 
 /// How a node answers a ping in a session.
@@ -70,4 +70,24 @@ async fn keys_are_sealed_with_a_secret_that_can_be_changed() {
     joins(&new, None).await.unwrap();
     joins(&old, Some(&new)).await.unwrap();
     assert!(joins(&old, None).await.is_err(), "the old one opens nothing any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_expire_by_the_clock_of_the_database() {
+    let postgres = Postgres::start();
+    let node = node(&postgres.database(), None).await;
+    let asked = answer(http::asking(node.port, "ada", json!({ "name": "ask" })).await).await;
+    let state = &asked["result"]["requestState"];
+    let again = json!({ "name": "ask", "requestState": state, "inputResponses": {} });
+    let said = async || answer(http::asking(node.port, "ada", again.clone()).await).await;
+    assert!(said().await["result"].is_object());
+    let beat = "SELECT pg_get_functiondef('bowline.beat'::regproc)";
+    let right = postgres.sql("test0", beat).unwrap();
+    let hour = right.replace("* 1000)", "* 1000 + 3600000)");
+    assert_ne!(right, hour, "heartbeats tell the time");
+    postgres.sql("test0", &hour).unwrap();
+    eventually("the question has expired", async || {
+        said().await.to_string().contains("has expired").then_some(())
+    })
+    .await;
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::admit::Head;
 use super::kept::{Client, Kept, LIFETIME, NotKept, away, key, unknown};
 use super::reply::{self, Reply};
-use super::service::{HttpService, Inner};
+use super::service::HttpService;
 use super::sessions::HttpSession;
 use crate::Profile;
 use crate::server::account::Reservation;
@@ -46,7 +46,7 @@ impl HttpService {
     ) -> Result<SessionId, Reply> {
         let client =
             Client { capabilities: profile.capabilities.clone(), info: profile.info.clone() };
-        let born = Inner::now(joined);
+        let born = joined.now();
         let revision = profile.revision.to_string();
         let binding = binding(head);
         let seal = |client: Option<Client>| {
@@ -118,7 +118,7 @@ impl HttpService {
     fn unseal(&self, head: &Head<'_>, joined: &Joined, id: &SessionId) -> Option<Sealed> {
         let text = self.inner.core.keys.open(SESSION, &binding(head), id.as_str()).ok()?;
         let sealed: Sealed = serde_json::from_slice(&text).ok()?;
-        let is_over = Inner::now(joined) > sealed.born.saturating_add(LIFETIME);
+        let is_over = joined.now() > sealed.born.saturating_add(LIFETIME);
         (!is_over).then_some(sealed)
     }
 

@@ -75,10 +75,6 @@ pub(super) fn unknown() -> Reply {
 }
 
 impl Inner {
-    pub(super) fn now(joined: &Joined) -> u64 {
-        joined.store.now().unwrap_or_else(crate::clock::unix_millis)
-    }
-
     /// Reads what is kept of a session, and its version.
     pub(super) async fn kept(
         &self,
@@ -111,7 +107,7 @@ impl Inner {
             change(&mut kept);
             let text = serde_json::to_string(&kept).map_err(StoreError::failed)?;
             let content = Json::from_text(text).map_err(StoreError::failed)?;
-            let until = Self::now(joined).saturating_add(LIFETIME);
+            let until = joined.now().saturating_add(LIFETIME);
             let record = TaskRecord::kept("session", key, None, until, content);
             let is_kept = match version {
                 Some(version) => {

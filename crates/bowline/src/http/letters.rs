@@ -108,7 +108,7 @@ impl HttpService {
     }
 
     fn seal_letter(&self, joined: &Joined, node: Node, letter: Letter) -> Option<String> {
-        let until = Inner::now(joined).saturating_add(DELIVERY);
+        let until = joined.now().saturating_add(DELIVERY);
         let text = serde_json::to_vec(&Letter { until, ..letter }).ok()?;
         self.inner.letters().seal(LETTER, &node.number().to_be_bytes(), &text).ok()
     }
@@ -160,7 +160,7 @@ impl HttpService {
             .ok()
             .and_then(|sealed| self.inner.letters().open(LETTER, &to, sealed).ok());
         let letter: Option<Letter> = opened.and_then(|text| serde_json::from_slice(&text).ok());
-        let letter = letter.filter(|letter| letter.until >= Inner::now(joined));
+        let letter = letter.filter(|letter| letter.until >= joined.now());
         let Some(letter) = letter else { return reply::status(StatusCode::FORBIDDEN) };
         if let Some(principal) = &letter.sse {
             let principal = principal.as_deref();

@@ -28,6 +28,7 @@ use super::running::Running;
 use super::session_state::Principals;
 use super::state::States;
 use super::tasks::Tasks;
+use crate::clock;
 use crate::seal::KeyRing;
 
 /// The keys that request states are sealed with, once they are needed.
@@ -72,6 +73,11 @@ impl Core {
         if let Some(beyond) = &self.beyond {
             (beyond.notice)(method);
         }
+    }
+
+    /// Seconds since 1970, by a clock that all processes of the server share.
+    pub(crate) fn unix_seconds(&self) -> u64 {
+        self.fleet.as_ref().map_or_else(clock::unix_seconds, |joined| joined.now() / 1_000)
     }
 
     /// Ends what extensions do in the background, such as tasks that run.

@@ -16,6 +16,7 @@ use super::Server;
 use super::core::Core;
 use super::extension::TASKS;
 use super::tasks::{TaskStore, Tasks};
+use crate::clock;
 use crate::seal::KeyRing;
 
 /// What a fleet returns.
@@ -282,7 +283,6 @@ type SessionChanged = Box<dyn Fn(Option<String>) -> FleetFuture<'static, ()> + S
 pub(crate) struct Joined {
     pub(crate) fleet: Arc<dyn Fleet>,
     /// Where the state of legacy sessions is kept.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has sessions"))]
     pub(crate) store: Arc<dyn TaskStore>,
     /// Set by the transport that has sessions.
     pub(crate) sessions: OnceLock<SessionChanged>,
@@ -291,6 +291,11 @@ pub(crate) struct Joined {
 impl Joined {
     pub(super) fn new(fleet: Arc<dyn Fleet>) -> Self {
         Self { store: fleet.sessions(), fleet, sessions: OnceLock::new() }
+    }
+
+    /// Milliseconds since 1970, by the clock of the fleet.
+    pub(crate) fn now(&self) -> u64 {
+        self.store.now().unwrap_or_else(clock::unix_millis)
     }
 }
 

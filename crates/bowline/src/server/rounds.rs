@@ -42,7 +42,6 @@ use super::ask::AskError;
 use super::call::Call;
 use super::core::Core;
 use super::tasks::Link;
-use crate::clock;
 
 /// The questions and answers of one modern request, or of one task.
 pub(crate) struct Rounds {
@@ -123,7 +122,7 @@ impl Rounds {
         let mut inner = Inner::default();
         if let Some(token) = state {
             inner.past = open_state(core, &subject, token)?;
-            if !passes_on && inner.past.expires < clock::unix_seconds() {
+            if !passes_on && inner.past.expires < core.unix_seconds() {
                 return Err(refused(&subject, "has expired; call again without it"));
             }
             inner.has_state = true;
@@ -315,7 +314,8 @@ impl Rounds {
             let input_requests = (!open.is_empty()).then_some(open);
             return Ok(InputRequiredResult { input_requests, ..InputRequiredResult::default() });
         }
-        past.expires = clock::unix_seconds() + call.peer().core.limits.request_state_age.as_secs();
+        let core = &call.peer().core;
+        past.expires = core.unix_seconds() + core.limits.request_state_age.as_secs();
         self.seal(call, &past, open)
     }
 
