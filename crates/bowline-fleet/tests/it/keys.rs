@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::http;
 use crate::nodes::{answer, eventually, node, open, request, two};
+use crate::proxy::Proxy;
 use crate::stores::Postgres;
 
 /// How a node answers a ping in a session.
@@ -70,6 +71,29 @@ async fn keys_are_sealed_with_a_secret_that_can_be_changed() {
     joins(&new, None).await.unwrap();
     joins(&old, Some(&new)).await.unwrap();
     assert!(joins(&old, None).await.is_err(), "the old one opens nothing any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_not_read_the_keys_ends_no_session() {
+    let postgres = Postgres::start();
+    let one = node(&postgres.database(), None).await;
+    let proxy = Proxy::start(postgres.port).await;
+    let two = node(&Postgres::url("test0", proxy.port), None).await;
+    proxy.cut(true);
+    eventually("not ready", async || {
+        (http::get(two.port, "/ready").await == Some(503)).then_some(())
+    })
+    .await;
+    one.fleet.revoke_keys().await.unwrap();
+    let session = open(one.port).await;
+    assert_eq!(ping(two.port, &session).await, 503);
+    assert_eq!(http::delete(two.port, "ada", &session).await.unwrap().status, 503);
+    proxy.cut(false);
+    eventually("the session is known", async || {
+        (ping(two.port, &session).await == 200).then_some(())
+    })
+    .await;
+    assert_eq!(ping(one.port, &session).await, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

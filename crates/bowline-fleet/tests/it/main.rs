@@ -10,6 +10,8 @@ mod changes;
 mod http;
 mod keys;
 mod nodes;
+#[path = "../trial/proxy.rs"]
+mod proxy;
 mod secured;
 mod sessions;
 mod stopping;

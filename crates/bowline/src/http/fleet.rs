@@ -78,7 +78,7 @@ impl HttpService {
         let key = key(id.as_str());
         let found = self.inner.sessions.find(id, head.principal.as_ref());
         // Of a session that is known, too: its key may have been removed since.
-        let Some(sealed) = self.unseal(head, joined, id) else {
+        let Some(sealed) = self.unseal(head, joined, id)? else {
             if found.is_some() {
                 self.inner.sessions.end(id);
             }
@@ -115,11 +115,22 @@ impl HttpService {
     }
 
     /// What the id of a session says, if it was sealed for this caller and is not too old.
-    fn unseal(&self, head: &Head<'_>, joined: &Joined, id: &SessionId) -> Option<Sealed> {
-        let text = self.inner.core.keys.open(SESSION, &binding(head), id.as_str()).ok()?;
-        let sealed: Sealed = serde_json::from_slice(&text).ok()?;
-        let is_over = joined.now() > sealed.born.saturating_add(LIFETIME);
-        (!is_over).then_some(sealed)
+    ///
+    /// # Errors
+    /// When nobody can know: a node that is not ready may lack the key, and those that are have it.
+    fn unseal(
+        &self,
+        head: &Head<'_>,
+        joined: &Joined,
+        id: &SessionId,
+    ) -> Result<Option<Sealed>, Reply> {
+        let opened = self.inner.core.keys.open(SESSION, &binding(head), id.as_str()).ok();
+        let sealed: Option<Sealed> = opened.and_then(|text| serde_json::from_slice(&text).ok());
+        if sealed.is_none() && !joined.fleet.is_ready() {
+            return Err(reply::busy("this node has not read the keys of the fleet lately"));
+        }
+        let now = joined.now();
+        Ok(sealed.filter(|sealed| now <= sealed.born.saturating_add(LIFETIME)))
     }
 
     /// Makes a session from its id.
@@ -212,7 +223,7 @@ impl HttpService {
         id: &SessionId,
     ) -> Result<(), Reply> {
         // It need not be open here, where there may be no place for it.
-        self.unseal(head, joined, id).ok_or_else(unknown)?;
+        self.unseal(head, joined, id)?.ok_or_else(unknown)?;
         let key = key(id.as_str());
         let end = |kept: &mut Kept| *kept = Kept { is_ended: true, ..Kept::default() };
         let ended = self.inner.keep(joined, &key, end).await;
