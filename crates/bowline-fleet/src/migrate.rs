@@ -8,10 +8,11 @@ use crate::error::FleetError;
 use crate::pool::Connections;
 
 /// The files, in order. One that was released is never edited; a change is another file.
-const FILES: [(i32, &str); 3] = [
+const FILES: [(i32, &str); 4] = [
     (1, include_str!("../migrations/0001_records.sql")),
     (2, include_str!("../migrations/0002_nodes.sql")),
     (3, include_str!("../migrations/0003_changes.sql")),
+    (4, include_str!("../migrations/0004_owners.sql")),
 ];
 
 /// Only one node at a time may look and change. Any number does; this one spells "bowline".

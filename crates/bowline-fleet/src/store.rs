@@ -149,16 +149,18 @@ impl TaskStore for Store {
         limit: usize,
     ) -> StoreFuture<'a, Vec<Arc<TaskRecord>>> {
         Box::pin(async move {
-            // Rows are compared as in an index, which `IS NOT DISTINCT FROM` would not use.
+            // Rows are compared as in an index, which `IS NOT DISTINCT FROM` would not use. It has
+            // the digests of owners.
             let sql = match owner {
                 Some(_) => {
-                    "SELECT record FROM bowline.records WHERE kind = $1 AND owner = $2
+                    "SELECT record FROM bowline.records WHERE kind = $1
+                     AND sha256(owner) = sha256($2) AND owner = $2
                      AND (created, id) > ($3, $4) ORDER BY created, id LIMIT $5"
                 }
                 None => {
-                    "SELECT record FROM bowline.records WHERE kind = $1 AND owner IS NULL
-                     AND $2::bytea IS NULL AND (created, id) > ($3, $4)
-                     ORDER BY created, id LIMIT $5"
+                    "SELECT record FROM bowline.records WHERE kind = $1
+                     AND sha256(owner) IS NULL AND $2::bytea IS NULL
+                     AND (created, id) > ($3, $4) ORDER BY created, id LIMIT $5"
                 }
             };
             let owner = owner.map(str::as_bytes);

@@ -19,7 +19,7 @@ async fn hears(node: &Node, uri: &str, happens: impl FnOnce()) {
 }
 
 /// Text that cannot be compressed, so that no index takes it.
-fn noise(length: usize) -> String {
+pub fn noise(length: usize) -> String {
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -10,6 +10,7 @@ mod changes;
 mod http;
 mod keys;
 mod nodes;
+mod owners;
 #[path = "../trial/proxy.rs"]
 mod proxy;
 mod secured;
