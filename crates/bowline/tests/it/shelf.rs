@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline::tasks::{Quota, StoreError, StoreFuture, TaskRecord, TaskStore};
 use serde_json::Value;
@@ -23,6 +24,8 @@ struct Shared {
     /// Whether the first load after the next change fails, and whether the next one does.
     load_fails_later: AtomicBool,
     load_fails: AtomicBool,
+    /// Whether no change comes through, and each takes its time to say so.
+    is_slow: AtomicBool,
 }
 
 fn read(bytes: &[u8]) -> TaskRecord {
@@ -45,6 +48,10 @@ impl Shelf {
 
     pub(crate) fn fail_to_load_what_changes_next(&self) {
         self.0.load_fails_later.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn be_slow(&self) {
+        self.0.is_slow.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn will_panic(&self) -> bool {
@@ -93,6 +100,12 @@ impl TaskStore for Shelf {
         next: Option<Arc<TaskRecord>>,
     ) -> StoreFuture<'a, bool> {
         assert!(!self.0.swap_panics.swap(false, Ordering::SeqCst), "on purpose");
+        if self.0.is_slow.load(Ordering::SeqCst) {
+            return Box::pin(async {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                Err(StoreError::failed("on purpose"))
+            });
+        }
         if self.0.load_fails_later.swap(false, Ordering::SeqCst) {
             self.0.load_fails.store(true, Ordering::SeqCst);
         }

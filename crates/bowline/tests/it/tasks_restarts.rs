@@ -137,3 +137,16 @@ async fn a_listener_hears_the_end_that_the_store_could_not_read_at_once() {
     shelf.fail_to_load_what_changes_next();
     assert_eq!(raw.next().await["params"]["status"], "completed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_does_not_wait_for_its_store_task_by_task() {
+    let shelf = Shelf::default();
+    let tasks = Tasks::in_store(shelf.clone(), TaskLimits::default());
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(wait()).tasks(tasks));
+    for _ in 0..50 {
+        start(&mut raw, "wait", json!({ "seconds": 600 })).await;
+    }
+    shelf.be_slow();
+    // It is given two minutes, in which this store fails thirty times.
+    raw.close().await;
+}

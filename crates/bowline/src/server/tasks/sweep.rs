@@ -7,15 +7,19 @@ use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use super::record::{Due, State, TaskRecord};
-use super::shared::{Doubt, Shared, Updated, lock};
+use super::shared::{Doubt, Running, Shared, Updated, lock};
 use super::store::StoreError;
 
 /// How often tasks are looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// How many of them at a time.
 const BATCH: usize = 256;
+/// How long the ends of tasks may take to be stored when the server stops, if it gives handlers
+/// less time than that.
+const STORING: Duration = Duration::from_secs(5);
 
 impl Shared {
     /// Begins to look after the tasks, in the background.
@@ -191,23 +195,35 @@ impl Shared {
         let finished = async { while runs.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(grace, finished).await;
         runs.shutdown().await;
-        let left: Vec<_> = self.running().drain().collect();
-        for (id, running) in left {
-            let core = &running.call.peer().core;
-            let stopped = self.update(&id, |record, now| {
-                if !record.is_run_by(self.boot(), running.fence) {
-                    return None;
-                }
-                let reruns = || core.registry.tool(&record.tool).0.is_some_and(|tool| tool.reruns);
-                match record.is_queued || reruns() {
-                    true => record.lease.until = now,
-                    false => _ = record.finish(now, State::Failed { error: interrupted() }),
-                }
-                Some(())
-            });
-            if let Err(error) = stopped.await {
-                tracing::error!(task = %id, %error, "the end of a task cannot be stored");
+        // Side by side, because a store that is away keeps each of them waiting.
+        let mut writes: JoinSet<_> = self
+            .running()
+            .drain()
+            .map(|(id, running)| Arc::clone(self).store_stop(id, running))
+            .collect();
+        let written = async { while writes.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace.max(STORING), written).await.is_err() {
+            let left = writes.len();
+            tracing::error!(left, "the store took too long for the ends of tasks");
+        }
+    }
+
+    /// Stores what became of a run that was stopped.
+    async fn store_stop(self: Arc<Self>, id: String, running: Running) {
+        let core = &running.call.peer().core;
+        let stopped = self.update(&id, |record, now| {
+            if !record.is_run_by(self.boot(), running.fence) {
+                return None;
             }
+            let reruns = || core.registry.tool(&record.tool).0.is_some_and(|tool| tool.reruns);
+            match record.is_queued || reruns() {
+                true => record.lease.until = now,
+                false => _ = record.finish(now, State::Failed { error: interrupted() }),
+            }
+            Some(())
+        });
+        if let Err(error) = stopped.await {
+            tracing::error!(task = %id, %error, "the end of a task cannot be stored");
         }
     }
 }
