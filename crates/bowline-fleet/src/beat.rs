@@ -16,8 +16,8 @@ use crate::fleet::{Inner, Whereabouts};
 use crate::pool::Connections;
 
 const BEAT: Duration = Duration::from_secs(1);
-/// How many beats there are between two cleanups.
-const CLEANUP: u32 = 60;
+/// The time between two cleanups.
+const CLEANUP: Duration = Duration::from_secs(60);
 
 /// Takes a number that no other process has, not even one that a restored database knows nothing
 /// of.
@@ -53,18 +53,27 @@ pub(crate) async fn register(
 
 /// Beats until the node leaves.
 pub(crate) async fn keep_beating(node: Weak<Inner>) {
-    let mut beats: u32 = 0;
     loop {
         tokio::time::sleep(BEAT).await;
         let Some(inner) = node.upgrade() else { return };
-        beats = beats.wrapping_add(1);
-        let mut done = inner.beat().await;
-        if done.is_ok() && beats.is_multiple_of(CLEANUP) {
-            done = inner.clean_up().await;
-        }
-        if let Err(error) = done {
+        if let Err(error) = inner.beat().await {
             inner.counters.failed_beat();
             tracing::warn!(error = %with_causes(&error), "the store of the fleet cannot be used");
+        }
+    }
+}
+
+/// Cleans up until the node leaves. That may take its time, and no heartbeat waits for it.
+pub(crate) async fn keep_clean(node: Weak<Inner>) {
+    loop {
+        let Some(inner) = node.upgrade() else { return };
+        let cleaned = inner.clean_up().await;
+        drop(inner);
+        tokio::time::sleep(CLEANUP).await;
+        let Some(inner) = node.upgrade() else { return };
+        let renewed = inner.keys.renew(&inner.connections).await;
+        if let Err(error) = cleaned.and(renewed) {
+            tracing::warn!(error = %with_causes(&error), "the fleet cannot be cleaned up yet");
         }
     }
 }
@@ -146,7 +155,6 @@ impl Inner {
                 client.execute(changes, &[]).await
             })
             .await?;
-        self.keys.renew(&self.connections).await?;
         while self.sessions.clean(self.now()).await? >= 1_000 {}
         Ok(())
     }

@@ -281,6 +281,7 @@ impl FleetBuilder {
         let fleet = Fleet { inner: Arc::new(inner) };
         fleet.inner.beat().await?;
         fleet.inner.spawn(beat::keep_beating(Arc::downgrade(&fleet.inner)));
+        fleet.inner.spawn(beat::keep_clean(Arc::downgrade(&fleet.inner)));
         fleet.inner.spawn(changes::keep_announcing(Arc::downgrade(&fleet.inner), announced));
         Ok(fleet)
     }

@@ -6,6 +6,7 @@
 #[path = "../trial/balancer.rs"]
 mod balancer;
 mod changes;
+mod held;
 #[path = "../trial/http.rs"]
 mod http;
 mod keys;
