@@ -52,8 +52,9 @@ pub(crate) async fn keep_announcing(node: Weak<Inner>, announced: Arc<Notify>) {
 }
 
 impl Inner {
-    /// Announces what has changed since the last time.
+    /// Announces what has changed since the last time, after whatever is being announced.
     pub(crate) async fn announce_pending(&self) -> Result<(), FleetError> {
+        let _turn = self.announcing.lock().await;
         let mut taken =
             std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(since) = taken.since else { return Ok(()) };

@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     pub(crate) limits: TaskLimits,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) announced: Arc<Notify>,
+    /// Held by whoever announces, so that a node that leaves can wait for it.
+    pub(crate) announcing: tokio::sync::Mutex<()>,
     pub(crate) inbox: OnceLock<Inbox>,
     pub(crate) address: Mutex<Option<String>>,
     /// The address was chosen by the operator.
@@ -268,6 +270,7 @@ impl FleetBuilder {
             limits: self.limits,
             pending: Mutex::default(),
             announced: Arc::clone(&announced),
+            announcing: tokio::sync::Mutex::default(),
             inbox: OnceLock::new(),
             is_fixed: self.address.is_some(),
             address: Mutex::new(self.address),

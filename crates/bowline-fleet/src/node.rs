@@ -13,7 +13,8 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::changes;
+use crate::changes::{self, PAUSE};
+use crate::error::FleetError;
 use crate::fleet::{Fleet, Inner, Whereabouts};
 
 /// A node that was not heard of for this long is not ready.
@@ -158,13 +159,22 @@ impl bowline::fleet::Fleet for Fleet {
     fn leave(&self) -> FleetFuture<'_, ()> {
         Box::pin(async move {
             self.inner.is_leaving.store(true, Ordering::Release);
+            let patience = self.inner.connections.patience();
             // What has changed last is still announced.
-            let _ = self.inner.announce_pending().await;
+            let announce = async {
+                while self.inner.announce_pending().await.is_err() {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            };
+            if tokio::time::timeout(patience, announce).await.is_err() {
+                tracing::warn!("the last changes of this node are not announced");
+            }
             let mut work = std::mem::take(
                 &mut *self.inner.work.lock().unwrap_or_else(PoisonError::into_inner),
             );
             work.shutdown().await;
-            if let Err(error) = self.inner.forget_node().await {
+            let forgotten = tokio::time::timeout(patience, self.inner.forget_node()).await;
+            if let Err(error) = forgotten.unwrap_or(Err(FleetError::Slow(patience))) {
                 tracing::debug!(error = %with_causes(&error), "the node cannot be unregistered");
             }
         })

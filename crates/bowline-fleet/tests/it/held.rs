@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline::fleet::Fleet as _;
+use bowline::fleet::{Change, Fleet as _};
 use bowline_fleet::Fleet;
 
 use crate::nodes::eventually;
@@ -51,4 +51,27 @@ async fn no_heartbeat_waits_while_a_node_cleans_up() {
         .await;
         drop(fleet);
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_leaves_announces_what_failed_meanwhile() {
+    let postgres = Postgres::start();
+    let builder = Fleet::builder(postgres.database()).patience(PATIENCE);
+    let fleet = builder.connect().await.unwrap();
+    let sql = |sql: &str| postgres.sql("test0", sql).unwrap();
+    let leaving = while_held(&postgres, "changes", async {
+        fleet.announce(Change::parse("resource test://last").unwrap());
+        let waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+            AND query LIKE 'SELECT bowline.change(%'";
+        let count = format!("SELECT count(*) {waits}");
+        eventually("the announcement waits", async || (sql(&count) == "1").then_some(())).await;
+        let leaving = fleet.clone();
+        let leaving = tokio::spawn(async move { leaving.leave().await });
+        eventually("the node leaves", async || (!fleet.is_ready()).then_some(())).await;
+        sql(&format!("SELECT pg_terminate_backend(pid) {waits}"));
+        leaving
+    });
+    leaving.await.unwrap();
+    let kept = "SELECT count(*) FROM bowline.changes WHERE topic = 'resource test://last'";
+    assert_eq!(sql(kept), "1");
 }
