@@ -1,7 +1,10 @@
 //! The store by itself.
 
 use bowline_fleet::Fleet;
+use serde_json::json;
 
+use crate::http;
+use crate::nodes::{answer, node};
 use crate::stores::Postgres;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,4 +34,17 @@ async fn one_of(fleet: &Fleet) -> bowline_fleet::Store {
     const KINDS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     fleet.store(KINDS[NEXT.fetch_add(1, Ordering::Relaxed)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_for_what_is_due_writes_nothing() {
+    use bowline::tasks::TaskStore as _;
+    let postgres = Postgres::start();
+    let node = node(&postgres.database(), None).await;
+    let call = json!({ "name": "wait" });
+    let created = answer(http::modern(node.port, "ada", "tools/call", call).await).await;
+    let due = node.fleet.store("task").due(u64::MAX, 9).await.unwrap();
+    assert_eq!(json!(due), json!([created["result"]["taskId"]]));
+    let locked = "SELECT count(*) FROM bowline.records WHERE xmax <> 0";
+    assert_eq!(postgres.sql("test0", locked).unwrap(), "0");
 }

@@ -38,10 +38,21 @@ impl Shared {
     /// store, a lease that is not ours is over, whatever it says.
     async fn sweep_all(self: &Arc<Self>) -> Result<(), StoreError> {
         let horizon = if self.is_shared { self.now() } else { u64::MAX };
-        for id in self.store.due(horizon, usize::MAX).await? {
+        for id in self.in_own_order(self.store.due(horizon, usize::MAX).await?) {
             self.try_to_look_at(&id, self.doubt_of_due()).await;
         }
         Ok(())
+    }
+
+    /// Tasks in the order in which this process looks at them: those that share a store begin at
+    /// different ones, and race for few.
+    fn in_own_order(&self, mut ids: Vec<String>) -> Vec<String> {
+        if self.is_shared && !ids.is_empty() {
+            let first: usize = self.boot().bytes().map(usize::from).sum();
+            let first = first % ids.len();
+            ids.rotate_left(first);
+        }
+        ids
     }
 
     /// Why nobody knows how a task is that is due and not in doubt: only leases in a shared store
@@ -62,7 +73,7 @@ impl Shared {
             let ids = self.store.due(self.now(), limit).await?;
             let is_all = ids.len() < limit;
             let mut has_changed = false;
-            for id in ids {
+            for id in self.in_own_order(ids) {
                 if !seen.contains(&id) {
                     has_changed |= self.try_to_look_at(&id, self.doubt_of_due()).await;
                     seen.insert(id);
