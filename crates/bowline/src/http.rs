@@ -37,6 +37,7 @@ mod sessions;
 mod sse;
 mod stop;
 mod stream;
+mod taken;
 #[cfg(feature = "tls")]
 mod tls;
 mod tower;

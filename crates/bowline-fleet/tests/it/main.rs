@@ -10,6 +10,7 @@ mod held;
 #[path = "../trial/http.rs"]
 mod http;
 mod keys;
+mod letters;
 mod nodes;
 mod owners;
 #[path = "../trial/proxy.rs"]

@@ -160,7 +160,11 @@ impl HttpService {
             .ok()
             .and_then(|sealed| self.inner.letters().open(LETTER, &to, sealed).ok());
         let letter: Option<Letter> = opened.and_then(|text| serde_json::from_slice(&text).ok());
-        let letter = letter.filter(|letter| letter.until >= joined.now());
+        let now = joined.now();
+        let is_new = |letter: &Letter| {
+            letter.until >= now && self.inner.taken.take(&sealed, letter.until, now)
+        };
+        let letter = letter.filter(is_new);
         let Some(letter) = letter else { return reply::status(StatusCode::FORBIDDEN) };
         if let Some(principal) = &letter.sse {
             let principal = principal.as_deref();

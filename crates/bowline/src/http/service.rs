@@ -24,6 +24,7 @@ use super::request_body::read_body;
 use super::sessions::SessionTable;
 use super::sse::SseTable;
 use super::stop::Stop;
+use super::taken::Taken;
 use crate::BuildError;
 use crate::server::audit::Why;
 use crate::server::{Core, HttpHead};
@@ -96,6 +97,8 @@ pub(super) struct Inner {
     pub(super) is_embedded: bool,
     pub(super) peer_addr: Option<PeerAddr>,
     pub(super) mounts: Option<super::mount::Mounts>,
+    /// Letters of other nodes.
+    pub(super) taken: Taken,
 }
 
 impl HttpService {
@@ -130,6 +133,7 @@ impl HttpService {
             is_embedded,
             peer_addr: http.peer_addr,
             mounts: http.mounts,
+            taken: Taken::default(),
         };
         let inner = Arc::new(inner);
         super::kept::join(&inner);
