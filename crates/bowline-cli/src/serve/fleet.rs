@@ -12,6 +12,8 @@ use crate::failure::Failure;
 
 /// The variable with the address of the database: other users can read arguments, and not this.
 const FLEET: &str = "BOWLINE_FLEET";
+/// The variable with the address of Redis, for the same reason.
+const REDIS: &str = "BOWLINE_FLEET_REDIS";
 /// The variable with the secret that seals the keys in the database.
 const SECRET: &str = "BOWLINE_FLEET_SECRET";
 /// The variable with another one, which also opens them while the secret is being changed.
@@ -26,7 +28,8 @@ pub(super) struct FleetArgs {
     #[arg(long = "fleet", id = "fleet", value_name = "URL", requires = "http")]
     url: Option<String>,
 
-    /// In a fleet, notify the other processes through this Redis or Valkey, such as `redis://host`
+    /// In a fleet, notify the other processes through this Redis or Valkey, such as `redis://host`;
+    /// set `BOWLINE_FLEET_REDIS` instead if the address has a password
     #[arg(long = "fleet-redis", value_name = "URL")]
     redis: Option<String>,
 
@@ -63,7 +66,8 @@ impl FleetArgs {
             .with_remedy("add --fleet-address, as in `--fleet-address http://10.0.0.7:8080`"));
         }
         let mut fleet = Fleet::builder(url);
-        if let Some(redis) = self.redis {
+        let redis = || env::var(REDIS).ok().filter(|url| !url.is_empty());
+        if let Some(redis) = self.redis.or_else(redis) {
             fleet = fleet.redis(redis);
         }
         if let Some(address) = self.address {

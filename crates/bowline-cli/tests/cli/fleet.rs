@@ -36,3 +36,14 @@ fn a_node_tells_its_metrics() {
     let left = postgres.sql("test0", "SELECT count(*) FROM bowline.nodes").unwrap();
     assert_eq!(left, "0", "it has left");
 }
+
+#[test]
+fn the_address_of_redis_can_be_a_variable() {
+    let postgres = Postgres::start();
+    let database = postgres.database();
+    let variables = [("BOWLINE_FLEET", &*database), ("BOWLINE_FLEET_REDIS", "gopher://cache")];
+    let said =
+        Process::start_with(PROGRAM, &["serve", "--http", "127.0.0.1:0"], &variables).close();
+    assert!(said.code.is_some_and(|code| code != 0), "{said:?}");
+    assert!(said.err.contains("\"gopher://cache\" is not the address of a store"), "{said:?}");
+}
