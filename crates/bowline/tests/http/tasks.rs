@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bowline::http::HttpService;
 use bowline::{
-    Context, HandlerError, Limits, Principal, Revision, Server, TaskLimits, TaskMode, Tasks, Tool,
+    Context, HandlerError, InputRequired, Limits, Principal, Revision, Server, Step, TaskLimits,
+    TaskMode, Tasks, Tool,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -326,5 +327,77 @@ async fn a_server_that_stops_writes_the_truth() {
             }
         };
         assert_eq!(done["result"]["content"][0]["text"], text, "{done}");
+    }
+}
+
+/// Two tools that do not run again after a crash: one runs for this long, and one just as often,
+/// without a question. At most one handler runs at a time.
+fn busy(shelf: &Shelf, seconds: u64) -> HttpService {
+    let wait = move |_: Context| async move {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        "waited"
+    };
+    let patient = move |context: Context| async move {
+        let round = context.request_state::<u64>().unwrap_or_default();
+        match round < seconds {
+            true => Step::Ask(InputRequired::new().state(json!(round + 1))),
+            false => Step::Done("patient"),
+        }
+    };
+    let limits = TaskLimits { running: 1, ..TaskLimits::default() };
+    let http = Server::new("tasks", "1.0.0")
+        .with(Tool::new("wait", wait).task(TaskMode::Optional))
+        .with(Tool::new("patient", patient).task(TaskMode::Optional))
+        .tasks(Tasks::in_store(shelf.clone(), limits))
+        .http();
+    identified(http).into_service().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_begins_no_more_tasks() {
+    async fn create(service: &HttpService, tool: &str) -> String {
+        let created = modern(service, "ada", "tools/call", json!({ "name": tool })).await.json();
+        created["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
+    }
+    let shelf = Shelf::default();
+    let service = busy(&shelf, 3);
+    let patient = create(&service, "patient").await;
+    // It pauses between two rounds, which gives others a turn.
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let begun = create(&service, "wait").await;
+    let waiting = [create(&service, "wait").await, create(&service, "wait").await, patient];
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    service.stop();
+    let is_left = |id: &str| {
+        let record = shelf.record(id);
+        record["is_queued"] == true && record["lease"]["until"] != u64::MAX
+    };
+    soon("an end", async {
+        while shelf.record(&begun)["state"]["Completed"].is_null() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
+    // Those that wait do so no longer, and those that have ended leave their place to nobody.
+    for _ in 0..100 {
+        for id in &waiting {
+            assert!(is_left(id), "{}", shelf.record(id));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let service = busy(&shelf, 3);
+    for id in &waiting {
+        let done = soon("an end", async {
+            loop {
+                let params = json!({ "taskId": id });
+                let found = modern(&service, "ada", "tasks/get", params).await.json();
+                if found["result"]["status"] != "working" {
+                    break found;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let done = done.await;
+        assert_eq!(done["result"]["status"], "completed", "{done}");
     }
 }

@@ -26,6 +26,8 @@ struct Shared {
     load_fails: AtomicBool,
     /// Whether no change comes through, and each takes its time to say so.
     is_slow: AtomicBool,
+    /// How many of the next changes fail.
+    swap_fails: AtomicUsize,
 }
 
 fn read(bytes: &[u8]) -> TaskRecord {
@@ -52,6 +54,10 @@ impl Shelf {
 
     pub(crate) fn be_slow(&self) {
         self.0.is_slow.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn fail_at_the_next_changes(&self, count: usize) {
+        self.0.swap_fails.store(count, Ordering::SeqCst);
     }
 
     pub(crate) fn will_panic(&self) -> bool {
@@ -109,7 +115,12 @@ impl TaskStore for Shelf {
         if self.0.load_fails_later.swap(false, Ordering::SeqCst) {
             self.0.load_fails.store(true, Ordering::SeqCst);
         }
+        let left = |left: usize| left.checked_sub(1);
+        let fails = self.0.swap_fails.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left);
         self.answer(|kept| {
+            if fails.is_ok() {
+                return Err(StoreError::failed("on purpose"));
+            }
             if kept.get(id).is_none_or(|it| read(it).version() != version) {
                 return Ok(false);
             }

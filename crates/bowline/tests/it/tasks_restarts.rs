@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bowline::{Context, Server, TaskLimits, TaskMode, Tasks, Tool};
+use bowline::{
+    Context, InputRequired, Part, Server, Step, TaskLimits, TaskMode, Tasks, Tool, tool,
+};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::raw::{Raw, request};
 use crate::shelf::Shelf;
-use crate::tasks::{Seconds, able, start, until};
+use crate::tasks::{Seconds, able, about, start, until};
 
 fn wait() -> Tool {
     let wait = |_: Context, Seconds { seconds }: Seconds| async move {
@@ -149,4 +152,105 @@ async fn a_server_that_stops_does_not_wait_for_its_store_task_by_task() {
     shelf.be_slow();
     // It is given two minutes, in which this store fails thirty times.
     raw.close().await;
+}
+
+/// Runs this many times without a question, twice a second.
+fn patient(rounds: u32) -> Tool {
+    let work = move |context: Context| async move {
+        let round = context.request_state::<u32>().unwrap_or_default();
+        match round < rounds {
+            true => Step::Ask(InputRequired::new().state(json!(round + 1))),
+            false => Step::Done("done"),
+        }
+    };
+    Tool::new("patient", work).task(TaskMode::Optional)
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_without_questions_renew_the_lease() {
+    let tasks = Tasks::in_shared_store(Shelf::default(), TaskLimits::default());
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(patient(200)).tasks(tasks));
+    let task = start(&mut raw, "patient", json!({})).await;
+    until(&mut raw, &task, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_without_questions_is_followed_by_one_after_a_restart() {
+    for is_shared in [false, true] {
+        let shelf = Shelf::default();
+        let server = || {
+            let tasks = match is_shared {
+                true => Tasks::in_shared_store(shelf.clone(), TaskLimits::default()),
+                false => Tasks::in_store(shelf.clone(), TaskLimits::default()),
+            };
+            Server::new("tasks", "1.0.0").with(patient(20)).tasks(tasks)
+        };
+        let mut raw = Raw::start(server());
+        let task = start(&mut raw, "patient", json!({})).await;
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(1_700)).await;
+            raw.close().await;
+            raw = Raw::start(server());
+        }
+        until(&mut raw, &task, "completed").await;
+        let stopping = Instant::now();
+        raw.close().await;
+        assert!(stopping.elapsed() < Duration::from_secs(1), "{:?}", stopping.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_cannot_be_stored_is_stored_later() {
+    for is_shared in [false, true] {
+        let shelf = Shelf::default();
+        let says = |context: Context| async move {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            context.status("compiling");
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            "done"
+        };
+        let tasks = match is_shared {
+            true => Tasks::in_shared_store(shelf.clone(), TaskLimits::default()),
+            false => Tasks::in_store(shelf.clone(), TaskLimits::default()),
+        };
+        let says = Tool::new("says", says).task(TaskMode::Optional);
+        let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(says).tasks(tasks));
+        let task = start(&mut raw, "says", json!({})).await;
+        shelf.fail_at_the_next_changes(2);
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        let found = raw.ask(&able(about("tasks/get", &task))).await;
+        assert_eq!(found["result"]["statusMessage"], "compiling", "{found}");
+        until(&mut raw, &task, "completed").await;
+    }
+}
+
+/// Wait, and run again after a restart.
+#[tool(task, rerun)]
+async fn again() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    "done"
+}
+
+/// Wait, and do not run again.
+#[tool(task)]
+async fn never_again() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    "done"
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_attribute_says_whether_a_tool_runs_again() {
+    async fn check<P: Part>(part: impl Fn() -> P, name: &str, end: &str) {
+        let shelf = Shelf::default();
+        let server = || {
+            let tasks = Tasks::in_store(shelf.clone(), TaskLimits::default());
+            Server::new("tasks", "1.0.0").with(part()).tasks(tasks)
+        };
+        let mut raw = Raw::start(server());
+        let task = start(&mut raw, name, json!({})).await;
+        raw.close().await;
+        until(&mut Raw::start(server()), &task, end).await;
+    }
+    check(|| again, "again", "completed").await;
+    check(|| never_again, "never_again", "failed").await;
 }

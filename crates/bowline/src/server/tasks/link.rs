@@ -1,12 +1,12 @@
 //! What connects a running handler with its task.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use super::super::rounds::Rounds;
 use super::record::{Lease, TaskRecord};
-use super::shared::{Shared, Updated};
+use super::shared::{Shared, Updated, lock};
 
 /// The task that a call has become, as its handler sees it.
 pub(crate) struct Link {
@@ -25,6 +25,15 @@ pub(crate) struct Link {
 
 /// The longest status message, in bytes. What is longer is cut.
 const STATUS: usize = 1_024;
+
+/// Cuts a status message that is too long.
+pub(super) fn cut(mut message: String) -> String {
+    if message.len() > STATUS {
+        let end = (0..=STATUS).rev().find(|at| message.is_char_boundary(*at));
+        message.truncate(end.unwrap_or(0));
+    }
+    message
+}
 
 impl Link {
     pub(super) fn new(shared: &Arc<Shared>, record: &TaskRecord) -> Arc<Self> {
@@ -51,12 +60,8 @@ impl Link {
         &self.shared
     }
 
-    pub(crate) fn set_status(&self, mut message: String) {
-        if message.len() > STATUS {
-            let end = (0..=STATUS).rev().find(|at| message.is_char_boundary(*at));
-            message.truncate(end.unwrap_or(0));
-        }
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+    pub(crate) fn set_status(&self, message: String) {
+        *lock(&self.status) = Some(cut(message));
         self.changed.notify_one();
     }
 
@@ -65,8 +70,24 @@ impl Link {
         self.changed.notified().await;
     }
 
-    pub(super) fn take_status(&self) -> Option<String> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// What the handler has said last, if that is not stored yet.
+    pub(super) fn status(&self) -> Option<String> {
+        lock(&self.status).clone()
+    }
+
+    /// Forgets a status that has been stored, unless it is no longer the last.
+    pub(super) fn note_stored(&self, stored: Option<&str>) {
+        let mut status = lock(&self.status);
+        if status.as_deref() == stored {
+            *status = None;
+        }
+    }
+
+    /// Reports a status again that could not be stored.
+    pub(super) fn remind(&self) {
+        if lock(&self.status).is_some() {
+            self.changed.notify_one();
+        }
     }
 
     /// Stores what the handler wants to keep. If that fails for good, the work may be done again

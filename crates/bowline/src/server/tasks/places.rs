@@ -39,12 +39,19 @@ impl Places {
     }
 
     /// Waits for a place: first for one of the owner's, so that an owner with many tasks does not
-    /// stand in the way of others.
+    /// stand in the way of others. `None` once they are closed.
     pub(super) async fn take(&self, owner: Option<&str>) -> Option<Place> {
-        // They are never closed.
         let own = self.of(owner).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some(Place { _own: own, _all: all })
+    }
+
+    /// Gives nobody a place any more. Those that are taken stay.
+    pub(super) fn close(&self) {
+        self.all.close();
+        for own in lock(&self.owners).values().filter_map(Weak::upgrade) {
+            own.close();
+        }
     }
 
     fn of(&self, owner: Option<&str>) -> Arc<Semaphore> {

@@ -291,7 +291,7 @@ impl TaskRecord {
     pub(crate) fn claim(&mut self, holder: &str, now: u64, until: u64, is_queued: bool) {
         self.is_queued = is_queued;
         self.state = State::Working;
-        self.updated = now;
+        self.touch(now);
         self.lease = Lease { holder: holder.to_owned(), fence: self.lease.fence + 1, until };
     }
 
@@ -307,7 +307,7 @@ impl TaskRecord {
             _ => self.message.take(),
         };
         self.state = end;
-        self.updated = now;
+        self.touch(now);
         self.ttl = self.ttl.max(now.saturating_sub(self.created).saturating_add(KEPT));
         self.arguments = None;
         self.past = Past::default();
@@ -319,7 +319,33 @@ impl TaskRecord {
     pub(crate) fn park(&mut self, now: u64, past: Past, open: InputRequests) {
         self.state = State::Waiting { open };
         self.past = past;
-        self.updated = now;
+        self.touch(now);
+    }
+
+    /// Lets it wait for another run, which whoever has the lease until then begins.
+    pub(crate) fn queue(&mut self, now: u64, past: Past, until: u64) {
+        self.is_queued = true;
+        self.past = past;
+        self.lease.until = until;
+        self.touch(now);
+    }
+
+    /// Lets it wait for work outside the server.
+    pub(crate) fn leave(&mut self, now: u64) {
+        self.state = State::Elsewhere;
+        self.touch(now);
+    }
+
+    /// Says what it is doing.
+    pub(crate) fn describe(&mut self, now: u64, message: String) {
+        self.message = Some(message);
+        self.touch(now);
+    }
+
+    /// Notes a change that clients can see. No two of them have the same time, so that each has a
+    /// [mark](Self::mark) of its own.
+    fn touch(&mut self, now: u64) {
+        self.updated = now.max(self.updated.saturating_add(1));
     }
 
     /// Takes in answers to open questions. Answers under other keys are ignored, as the extension
@@ -349,7 +375,7 @@ impl TaskRecord {
             }
         }
         self.past.record(given);
-        self.updated = now;
+        self.touch(now);
         if rest.is_empty() {
             return Ok(Answered::Fully);
         }
@@ -455,6 +481,31 @@ mod tests {
         assert!(error.message.contains("another release"), "{error}");
         assert_eq!(read.due_now(1_000 + 3_600_000 + KEPT, false), Due::Forgotten);
         TaskRecord::decode(b"{\"id\":").unwrap_err();
+    }
+
+    #[test]
+    fn changes_in_the_same_millisecond_have_different_marks() {
+        let mut record = records()[1].clone();
+        let mut open = InputRequests::default();
+        for key in ["a", "b", "c"] {
+            let form = ElicitFormParams::default();
+            open.insert(key, InputRequest::Elicit(ElicitParams::Form(form)));
+        }
+        record.park(3_000, Past::default(), open);
+        let mut marks = vec![record.mark()];
+        for key in ["a", "b", "c"] {
+            let answer = Json::from_text(r#"{"action":"decline"}"#.to_owned()).unwrap();
+            record.answer(3_000, [(key, answer)]).unwrap();
+            marks.push(record.mark());
+        }
+        record.claim("boot", 3_000, u64::MAX, false);
+        marks.push(record.mark());
+        record.describe(2_999, "done".to_owned());
+        marks.push(record.mark());
+        assert!(marks.is_sorted_by(|one, next| one < next), "{marks:?}");
+        let mark = record.mark();
+        record.lease.until = 4_000;
+        assert_eq!(record.mark(), mark, "nobody sees that");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bowline_proto::error::ErrorObject;
+use bowline_proto::model::InputRequiredResult;
 use tokio::time::Instant;
 
-use super::super::answer::Outcome;
+use super::super::answer::{Answer, Outcome};
 use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::handler::BoxFuture;
@@ -47,6 +48,16 @@ impl Shared {
         let mut runs = lock(&self.runs);
         while runs.try_join_next().is_some() {}
         runs.spawn(run.drive());
+    }
+
+    /// Ready when no handler runs any more, nor one that another one has started meanwhile.
+    pub(super) async fn all_ended(&self) {
+        poll_fn(|cx| {
+            let mut runs = lock(&self.runs);
+            while ready!(runs.poll_join_next(cx)).is_some() {}
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// Runs the handler of a task from the top, with everything that is recorded; or else the task
@@ -99,9 +110,7 @@ impl Run {
         let starting = again.as_ref().map(|record| shared.starting(&record.id, Doubt::Ran));
         drop(over);
         if let (Some(record), Some(starting)) = (again, starting) {
-            // It has begun, so it is not one of those that wait.
-            let place = shared.places.try_take(record.owner());
-            shared.resume(&record, place).await;
+            shared.resume(&record, None).await;
             starting.settle();
         }
     }
@@ -125,41 +134,52 @@ impl Over<'_> {
                 None
             }
             Ending::Elsewhere => {
-                self.write(STATE, |record| record.state = State::Elsewhere).await;
+                self.write(STATE, TaskRecord::leave).await;
                 None
             }
-            Ending::Asks(open) if open.is_empty() => {
-                let past = self.past();
-                let kept = self.write(STATE, |record| record.past = past.clone()).await;
-                tokio::time::sleep(AGAIN).await;
-                kept
-            }
+            Ending::Asks(open) if open.is_empty() => self.pause().await,
             Ending::Asks(open) => {
-                let (past, now) = (self.past(), self.shared.now());
-                let park = |record: &mut TaskRecord| record.park(now, past.clone(), open.clone());
+                let past = self.past();
+                let park =
+                    |record: &mut TaskRecord, now| record.park(now, past.clone(), open.clone());
                 self.write("the questions", park).await;
                 None
             }
         }
     }
 
+    /// Stores that the handler is to run again: in this process after a while, or in a later one
+    /// if this one stops.
+    async fn pause(&self) -> Option<Arc<TaskRecord>> {
+        let (shared, past, is_last) = (self.shared, self.past(), self.shared.is_closing());
+        let kept = self.write(STATE, |record, now| {
+            let until = if is_last { now } else { shared.lease(now) };
+            record.queue(now, past.clone(), until);
+        });
+        let kept = kept.await.filter(|_| !is_last)?;
+        tokio::time::sleep(AGAIN).await;
+        Some(kept)
+    }
+
     async fn write_end(&self, end: State) {
-        let now = self.shared.now();
-        self.write("the result", |record| _ = record.finish(now, end.clone())).await;
+        self.write("the result", |record, now| _ = record.finish(now, end.clone())).await;
     }
 
     /// Changes the record, unless another process has taken over, or the task has ended. Without
     /// room for that, the task fails.
-    async fn write(&self, what: &str, change: impl Fn(&mut TaskRecord)) -> Option<Arc<TaskRecord>> {
+    async fn write(
+        &self,
+        what: &str,
+        change: impl Fn(&mut TaskRecord, u64),
+    ) -> Option<Arc<TaskRecord>> {
         match self.try_write(change).await {
             Ok(written) => return written,
             Err(StoreError::Full) => {}
             Err(_) => return None,
         }
-        let now = self.shared.now();
         let error = ErrorObject::internal(format!("there is no room for {what} of the task"));
         let end = State::Failed { error };
-        let failed = self.try_write(|record| _ = record.finish(now, end.clone())).await;
+        let failed = self.try_write(|record, now| _ = record.finish(now, end.clone())).await;
         if let Err(StoreError::Full) = failed {
             // Not even for that. It is tried again.
             self.shared.doubt(self.link.id(), Doubt::Ran);
@@ -169,17 +189,16 @@ impl Over<'_> {
 
     async fn try_write(
         &self,
-        change: impl Fn(&mut TaskRecord),
+        change: impl Fn(&mut TaskRecord, u64),
     ) -> Result<Option<Arc<TaskRecord>>, StoreError> {
         let Self { shared, link, .. } = self;
         // What the handler has said last is not lost because it asks right afterwards.
-        let status = link.take_status();
+        let status = link.status();
         let written = shared.insist(|| {
             shared.update(link.id(), |record, now| {
                 record.is_run_by(shared.boot(), link.fence).then(|| {
-                    record.updated = now;
                     record.message = status.clone().or_else(|| record.message.take());
-                    change(record);
+                    change(record, now);
                 })
             })
         });
@@ -221,7 +240,8 @@ impl Drop for Over<'_> {
 }
 
 impl Shared {
-    /// A handler that runs once there is a place for it.
+    /// A handler that runs once there is a place for it. When the server stops there is none any
+    /// more: then a later one runs it.
     fn in_turn(
         self: &Arc<Self>,
         link: &Arc<Link>,
@@ -230,10 +250,13 @@ impl Shared {
     ) -> BoxFuture<Outcome> {
         let (shared, link, call) = (Arc::clone(self), Arc::clone(link), Arc::clone(call));
         Box::pin(async move {
-            let _place = tokio::select! {
+            let place = tokio::select! {
                 biased;
                 () = call.cancelled() => return Err(call.abandonment()),
                 place = shared.places.take(link.owner()) => place,
+            };
+            let Some(_place) = place else {
+                return Ok(Answer::InputRequired(InputRequiredResult::default()));
             };
             if !shared.begin(&link).await? {
                 return Err(call.abandonment());
@@ -263,19 +286,19 @@ impl Shared {
     /// not be renewed in time: another process may be about to take over, so the handler is dropped
     /// and nothing is written.
     async fn follow(&self, link: &Link, mut handler: BoxFuture<Outcome>) -> Option<Outcome> {
-        let mut stored = Instant::now();
-        let mut renewal = stored + self.limits.lease / 3;
+        let mut free = Instant::now() + STATUS;
+        let mut renewal = Instant::now() + self.limits.lease / 3;
         let mut end = self.end_of(link.until);
         loop {
             let status = async {
                 link.status_changed().await;
-                tokio::time::sleep_until(stored + STATUS).await;
+                tokio::time::sleep_until(free).await;
             };
             let step = self.step(&mut handler, end);
             tokio::select! {
                 biased;
                 outcome = step => return outcome,
-                () = status => stored = Instant::now(),
+                () = status => {}
                 () = tokio::time::sleep_until(renewal), if self.is_shared => {}
             }
             let renewing = self.renew(link);
@@ -293,7 +316,9 @@ impl Shared {
             } else {
                 renewing.await
             };
-            renewal = Instant::now() + self.limits.lease / if renewed.is_some() { 3 } else { 15 };
+            let now = Instant::now();
+            renewal = now + self.limits.lease / if renewed.is_some() { 3 } else { 15 };
+            free = if renewed.is_some() { now + STATUS } else { renewal };
             end = renewed.map_or(end, |until| self.end_of(until));
         }
     }
@@ -323,12 +348,13 @@ impl Shared {
 
     /// Stores the status of a task that runs here, and renews its lease. Returns until when.
     async fn renew(&self, link: &Link) -> Option<u64> {
-        let status = link.take_status();
+        let status = link.status();
         let renewed = self.update(link.id(), |record, now| {
             record.is_run_by(self.boot(), link.fence).then(|| {
                 record.lease.until = self.lease(now);
-                record.updated = if status.is_some() { now } else { record.updated };
-                record.message = status.clone().or_else(|| record.message.take());
+                if let Some(status) = &status {
+                    record.describe(now, status.clone());
+                }
                 record.lease.until
             })
         });
@@ -338,8 +364,12 @@ impl Shared {
                 self.stop_running(link.id(), link.fence);
                 None
             }
-            Ok(Updated::Changed(_, until)) => Some(self.renewed_until(until)),
+            Ok(Updated::Changed(_, until)) => {
+                link.note_stored(status.as_deref());
+                Some(self.renewed_until(until))
+            }
             Err(error) => {
+                link.remind();
                 tracing::warn!(task = %link.id(), %error, "a lease cannot be renewed");
                 None
             }

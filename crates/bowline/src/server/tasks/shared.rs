@@ -200,6 +200,7 @@ impl Shared {
 
     pub(super) fn close(&self) {
         self.is_closing.store(true, Ordering::Release);
+        self.places.close();
     }
 
     pub(super) fn is_closing(&self) -> bool {

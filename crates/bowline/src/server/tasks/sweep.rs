@@ -202,9 +202,8 @@ impl Shared {
     /// others have failed. Handlers get a while to finish by themselves first.
     pub(super) async fn stop(self: &Arc<Self>, grace: Duration) {
         self.close();
+        let _ = tokio::time::timeout(grace, self.all_ended()).await;
         let mut runs = std::mem::take(&mut *lock(&self.runs));
-        let finished = async { while runs.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(grace, finished).await;
         runs.shutdown().await;
         // Side by side, because a store that is away keeps each of them waiting.
         let mut writes: JoinSet<_> = self
