@@ -120,6 +120,8 @@ impl Shared {
     ) -> Result<Json, HandlerError> {
         let method = GetTaskPayload::NAME;
         let id = &params.task_id;
+        // Ids of anything else are not kept.
+        self.find(method, context, params).await?;
         let watcher = self.watch(id);
         loop {
             let mut changed = std::pin::pin!(watcher.notified());

@@ -1,7 +1,7 @@
 //! What all tasks of a server share: the store, the clock, who runs and who waits.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -272,20 +272,61 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The wall clock, except that it never goes backward, and that tests can pause it.
 struct Clock {
     started: Instant,
-    unix: u64,
+    /// When that was, by the furthest that the wall clock has been ahead.
+    unix: AtomicU64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { started: clock::now(), unix: clock::unix_millis() }
+        Self { started: clock::now(), unix: AtomicU64::new(clock::unix_millis()) }
     }
 }
 
 impl Clock {
     fn now(&self) -> u64 {
         let elapsed = clock::now().saturating_duration_since(self.started).as_millis();
-        let counted = self.unix.saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX));
-        // The other one also counts while the machine sleeps.
-        counted.max(clock::unix_millis())
+        self.after(u64::try_from(elapsed).unwrap_or(u64::MAX), clock::unix_millis())
+    }
+
+    /// So many milliseconds after the start, with what the wall clock says: that one also counts
+    /// while the machine sleeps. If it was set ahead and back, time goes on from where it was.
+    fn after(&self, elapsed: u64, wall: u64) -> u64 {
+        let unix = wall.saturating_sub(elapsed);
+        self.unix.fetch_max(unix, Ordering::Relaxed).max(unix).saturating_add(elapsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "testing")]
+    #[tokio::test]
+    async fn ids_that_nobody_knows_are_not_kept() {
+        let tasks = super::super::Tasks::in_memory();
+        let tool = crate::Tool::new("tool", || async { "done" });
+        let server = crate::Server::new("tasks", "1.0.0").with(tool).tasks(tasks.clone());
+        let revision = bowline_proto::revision::Revision::REQUESTED_TASKS;
+        let client = crate::testing::connect_in(server, revision).await.unwrap();
+        client.resume_task("x".repeat(1 << 16)).wait().await.unwrap_err();
+        assert!(lock(&tasks.shared().watchers).is_empty());
+    }
+
+    #[test]
+    fn time_never_goes_backward() {
+        let clock = Clock { started: clock::now(), unix: AtomicU64::new(1_000) };
+        for (elapsed, wall, expected) in [
+            (0, 1_000, 1_000),
+            (10, 1_009, 1_010),
+            // The machine slept.
+            (20, 5_020, 5_020),
+            // The clock was set back, and later ahead.
+            (30, 1_030, 5_030),
+            (30, 0, 5_030),
+            (40, 9_000, 9_000),
+            (50, 8_000, 9_010),
+        ] {
+            assert_eq!(clock.after(elapsed, wall), expected, "{wall} after {elapsed}");
+        }
     }
 }
