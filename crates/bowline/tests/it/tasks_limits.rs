@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bowline::{Context, HandlerError, Server, TaskLimits, TaskMode, Tasks, Tool};
+use bowline::tasks::OutsideError;
+use bowline::{
+    Context, Elsewhere, ErrorObject, HandlerError, Server, TaskLimits, TaskMode, Tasks, Tool,
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -200,4 +203,28 @@ async fn rounds_of_a_task_have_a_limit_of_their_own() {
             assert!(message.contains("more than 20 rounds"), "{message}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_a_task_has_a_length() {
+    let long = || ErrorObject::internal("x".repeat(300));
+    let limits = TaskLimits { result: 200, ..TaskLimits::default() };
+    let tasks = Tasks::in_memory_with(limits);
+    let fails = Tool::new("fails", move || async move { Err::<String, _>(long()) });
+    let away = Tool::new("away", || async { Elsewhere }).task(TaskMode::Required);
+    let server = Server::new("tasks", "1.0.0").with((fails.task(TaskMode::Optional), away));
+    let mut raw = Raw::start(server.tasks(tasks.clone()));
+    let task = start(&mut raw, "fails", json!({})).await;
+    let failed = until(&mut raw, &task, "failed").await;
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("tools/call: the error has 3"), "{message}");
+    // From outside, too.
+    let task = start(&mut raw, "away", json!({})).await;
+    tasks.outside(&task).status("é".repeat(1_000) + "x").await.unwrap();
+    let working = until(&mut raw, &task, "working").await;
+    assert_eq!(working["statusMessage"], "é".repeat(512));
+    let error = tasks.outside(&task).fail(long()).await.unwrap_err();
+    assert!(matches!(&error, OutsideError::Output(why) if why.contains("more than the 200")));
+    tasks.outside(&task).fail(ErrorObject::internal("no")).await.unwrap();
+    until(&mut raw, &task, "failed").await;
 }

@@ -1,7 +1,6 @@
 //! What the outcome of a handler means for its task.
 
 use bowline_proto::error::ErrorObject;
-use bowline_proto::json::Json;
 use bowline_proto::method::{CallTool, Method};
 use bowline_proto::model::InputRequests;
 
@@ -9,6 +8,7 @@ use super::super::answer::{Answer, Outcome};
 use super::super::call::Call;
 use super::super::failure::FailureKind;
 use super::record::State;
+use super::size::written;
 use super::view::payload;
 
 /// What a run has come to.
@@ -40,25 +40,30 @@ pub(super) fn read(call: &Call, outcome: Outcome, longest: usize) -> Ending {
         Err(failure) => {
             let is_over =
                 matches!(failure.kind, FailureKind::Cancelled | FailureKind::Disconnected);
+            if is_over {
+                return Ending::Final(State::Cancelled);
+            }
             let error = failure.error;
-            return Ending::Final(if is_over { State::Cancelled } else { State::Failed { error } });
+            return match check_length("error", written(&error), longest) {
+                Ok(()) => Ending::Final(State::Failed { error }),
+                Err(problem) => failed(format!("{}: {problem}", CallTool::NAME)),
+            };
         }
     };
-    match check_length(&result, longest) {
+    match check_length("result", result.as_str().len(), longest) {
         Ok(()) => Ending::Final(State::Completed { result, is_error }),
         Err(problem) => failed(format!("{}: {problem}", CallTool::NAME)),
     }
 }
 
-/// Checks the length of a result.
+/// Checks the length of a result or an error.
 ///
 /// # Errors
 /// When a task may not keep it.
-pub(super) fn check_length(result: &Json, longest: usize) -> Result<(), String> {
-    let length = result.as_str().len();
+pub(super) fn check_length(what: &str, length: usize, longest: usize) -> Result<(), String> {
     match length > longest {
         true => Err(format!(
-            "the result has {length} bytes, more than the {longest} that a task may keep"
+            "the {what} has {length} bytes, more than the {longest} that a task may keep"
         )),
         false => Ok(()),
     }

@@ -10,8 +10,10 @@ use super::super::error::HandlerError;
 use super::super::output::{ToolOutcome, ToolOutput};
 use super::Tasks;
 use super::ending::check_length;
+use super::link::cut;
 use super::record::{State, TaskRecord};
 use super::shared::Updated;
+use super::size::written;
 use super::store::StoreError;
 use super::view::payload;
 use crate::clock;
@@ -114,7 +116,8 @@ impl OutsideTask {
         }
         let is_error = result.is_error == Some(true);
         let result = payload(&mut result, found.revision).map_err(OutsideError::Output)?;
-        check_length(&result, shared.limits.result).map_err(OutsideError::Output)?;
+        check_length("result", result.as_str().len(), shared.limits.result)
+            .map_err(OutsideError::Output)?;
         self.end(&State::Completed { result, is_error }).await
     }
 
@@ -122,22 +125,20 @@ impl OutsideTask {
     /// [complete](Self::complete) it with a [`HandlerError`].
     ///
     /// # Errors
-    /// When the task does not wait for that.
+    /// When the task does not wait for that, or the error is too long.
     pub async fn fail(&self, error: ErrorObject) -> Result<(), OutsideError> {
+        let longest = self.tasks.shared().limits.result;
+        check_length("error", written(&error), longest).map_err(OutsideError::Output)?;
         self.end(&State::Failed { error }).await
     }
 
-    /// Says what the task is doing.
+    /// Says what the task is doing. Only the first 1,024 bytes are kept.
     ///
     /// # Errors
     /// When the task does not wait for that; [`OutsideError::Ended`] if it was cancelled.
     pub async fn status(&self, message: impl Into<String>) -> Result<(), OutsideError> {
-        let message = message.into();
-        self.change(|record, now| {
-            record.message = Some(message.clone());
-            record.updated = now;
-        })
-        .await
+        let message = cut(message.into());
+        self.change(|record, now| record.describe(now, message.clone())).await
     }
 
     async fn end(&self, end: &State) -> Result<(), OutsideError> {
