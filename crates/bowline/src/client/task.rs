@@ -168,6 +168,7 @@ impl TaskHandle {
     pub async fn status(&self) -> Result<TaskState, CallError> {
         let shared = &self.client.shared;
         let live = shared.ready(GetTask::NAME).await?;
+        let had_ended = self.track.has_ended();
         let (method, state) = if live.peer.revision.is_modern() {
             let found = request::<GetTaskDetail>(shared, self.params(), &self.asking()).await?;
             (GetTaskDetail::NAME, TaskState::from(found.task))
@@ -176,7 +177,7 @@ impl TaskHandle {
             let found = request::<GetTask>(shared, params, &self.asking()).await?;
             (GetTask::NAME, TaskState::from(found.task))
         };
-        self.track.check(method, &state)?;
+        self.track.check(method, &state, had_ended)?;
         Ok(state)
     }
 

@@ -256,3 +256,34 @@ async fn tasks_are_listed() {
     let found: Vec<_> = tasks.iter().map(|task| task.status).collect();
     assert_eq!(found, [TaskStatus::Working, TaskStatus::Failed]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_sent_before_the_end_may_arrive_after_it() {
+    let mut polls = 0;
+    let script = server(move |_, request| match request["method"].as_str().unwrap() {
+        "tasks/get" => {
+            polls += 1;
+            // The first one stays open.
+            if polls == 1 { None } else { result(task("completed")) }
+        }
+        "ping" => result(json!({})),
+        _ => None,
+    });
+    let client = script.connect(builder()).await;
+    let started = client.call_tool("required", json!({})).start().await.unwrap();
+    let Started::Task(handle) = started else { panic!("{started:?}") };
+    let other = handle.clone();
+    let looking = tokio::spawn(async move { other.status().await });
+    until("a look", || script.count("tasks/get") == 1).await;
+    let waiting = tokio::spawn(async move { handle.wait().await });
+    until("a poll", || script.count("tasks/get") == 2).await;
+    // Once another answer has arrived, that one has, too.
+    client.ping().await.unwrap();
+    let method = "notifications/tasks/status";
+    script.wire.say(&json!({ "jsonrpc": "2.0", "method": method, "params": task("working") }));
+    answer(&script, &open(&script, "tasks/get"), &task("working"));
+    assert_eq!(looking.await.unwrap().unwrap().status, TaskStatus::Working);
+    assert!(!waiting.is_finished());
+    answer(&script, &open(&script, "tasks/result"), &text("done"));
+    assert_eq!(waiting.await.unwrap().unwrap().content.len(), 1);
+}

@@ -52,6 +52,7 @@ impl<'a> Drive<'a> {
                 () = sleep_until(self.pace.due()), if !is_over => Event::Due,
                 error = overdue(self.deadline, self.total()) => return Err(error),
             };
+            let had_ended = self.track.has_ended();
             let state = match event {
                 Event::Payload(Ok(result)) => return Ok(result),
                 Event::Payload(Err(error)) if is_over => return Err(error),
@@ -61,11 +62,13 @@ impl<'a> Drive<'a> {
                     self.pace.hurry();
                     continue;
                 }
-                Event::Pushed(pushed) => read(&pushed)?,
-                Event::Due => self.poll().await?,
+                Event::Pushed(pushed) => read(&pushed)?.map(|state| (state, false)),
+                Event::Due => self.poll().await?.map(|state| (state, had_ended)),
             };
-            let Some(state) = state else { continue };
-            self.observe(GetTask::NAME, &state)?;
+            let Some((state, had_ended)) = state else { continue };
+            if !self.observe(GetTask::NAME, &state, had_ended)? {
+                continue;
+            }
             payload = self.follow(payload, &state)?;
             is_over = state.status.is_final();
             if is_over {

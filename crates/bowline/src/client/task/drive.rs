@@ -57,7 +57,7 @@ pub(super) fn wait<'a>(
         let mut drive = Drive::new(shared, track, options);
         // What was known at first is old news once the task has ended.
         if let Some(state) = known.filter(|_| !track.has_ended()) {
-            drive.observe(CallTool::NAME, state)?;
+            drive.observe(CallTool::NAME, state, false)?;
         }
         match live.peer.revision.is_modern() {
             true => drive.run_extension().await,
@@ -86,10 +86,12 @@ impl<'a> Drive<'a> {
     async fn run_extension(mut self) -> Result<Json, CallError> {
         let _subscription = subscribe(self.shared, &self.feed);
         loop {
-            let Some(found) = self.next_detail().await? else { continue };
+            let Some((found, had_ended)) = self.next_detail().await? else { continue };
             let GetTaskResult { task, input_requests, result, error, .. } = found;
             let state = TaskState::from(task);
-            self.observe(GetTaskDetail::NAME, &state)?;
+            if !self.observe(GetTaskDetail::NAME, &state, had_ended)? {
+                continue;
+            }
             match state.status {
                 TaskStatus::Completed => {
                     return result.ok_or_else(|| missing("result", "completed"));
@@ -111,14 +113,17 @@ impl<'a> Drive<'a> {
     }
 
     /// Waits until it is time to ask, asks, and returns what the server says; or what it reports
-    /// without being asked. `None` if there is nothing yet.
-    async fn next_detail(&mut self) -> Result<Option<GetTaskResult>, CallError> {
+    /// without being asked. `None` if there is nothing yet. With it, whether the task was known to
+    /// have ended when the client asked.
+    async fn next_detail(&mut self) -> Result<Option<(GetTaskResult, bool)>, CallError> {
         let pushed = tokio::select! {
             biased;
             pushed = self.feed.next() => pushed,
             () = sleep_until(self.pace.due()) => {
                 let (task_id, meta) = (self.track.id.clone(), RequestMeta::default());
-                return self.ask::<GetTaskDetail>(TaskParams { task_id, meta }).await;
+                let had_ended = self.track.has_ended();
+                let found = self.ask::<GetTaskDetail>(TaskParams { task_id, meta }).await?;
+                return Ok(found.map(|found| (found, had_ended)));
             }
             error = overdue(self.deadline, self.total()) => return Err(error),
         };
@@ -128,7 +133,7 @@ impl<'a> Drive<'a> {
                 Ok(None)
             }
             Pushed::Report(report) => {
-                Ok(Some(decode_params(TaskChanged::NAME, Some(report.as_raw()))?))
+                Ok(Some((decode_params(TaskChanged::NAME, Some(report.as_raw()))?, false)))
             }
         }
     }
@@ -209,10 +214,19 @@ impl<'a> Drive<'a> {
         is_outside && self.failures.failures() < self.limits().task_failures
     }
 
-    /// Takes in a description of the task: checks it, and reports it if it is news.
-    pub(super) fn observe(&mut self, method: &str, state: &TaskState) -> Result<(), CallError> {
-        self.track.check(method, state)?;
+    /// Takes in a description of the task: checks it, and reports it if it is news. Returns whether
+    /// it is [not late](Track::check).
+    pub(super) fn observe(
+        &mut self,
+        method: &str,
+        state: &TaskState,
+        had_ended: bool,
+    ) -> Result<bool, CallError> {
+        let is_news = self.track.check(method, state, had_ended)?;
         self.pace.heard(clock::now(), state);
+        if !is_news {
+            return Ok(false);
+        }
         if self.told.as_ref() != Some(state)
             && let Some(hear) = &self.options.on_status
         {
@@ -220,7 +234,7 @@ impl<'a> Drive<'a> {
             guarded(|| hear(state));
             self.told = Some(state.clone());
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Counts how often the task waits for input that nobody is asked for.

@@ -89,7 +89,14 @@ impl Track {
     }
 
     /// Checks that a description is of this task, and that it does not contradict earlier ones.
-    pub(super) fn check(&self, method: &str, state: &TaskState) -> Result<(), CallError> {
+    /// Returns whether it is news: one that was sent before the end may arrive after it, unless it
+    /// was asked for when the task `had_ended`.
+    pub(super) fn check(
+        &self,
+        method: &str,
+        state: &TaskState,
+        had_ended: bool,
+    ) -> Result<bool, CallError> {
         let wrong = |problem: String| Err(DecodeError::new(method, problem).into());
         if state.id != self.id {
             let (found, asked) = (short(&state.id), short(&self.id));
@@ -98,10 +105,13 @@ impl Track {
         let mut known = lock(&self.known);
         if let Some(end) = known.end.filter(|end| *end != state.status) {
             let status = state.status;
+            if !status.is_final() && !had_ended {
+                return Ok(false);
+            }
             return wrong(format!("result.status is {status:?} after {end:?}, which is final"));
         }
         known.end = Some(state.status).filter(|status| status.is_final());
-        Ok(())
+        Ok(true)
     }
 
     /// Whether the task is known to have ended.
