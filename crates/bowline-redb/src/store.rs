@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bowline::tasks::{Quota, StoreError, StoreFuture, TaskRecord, TaskStore};
-use redb::ReadTransaction;
 
 use crate::engine::Engine;
 use crate::error::{Failure, OpenError};
@@ -112,13 +111,11 @@ impl TaskStore for Store {
         Box::pin(async move {
             self.read(move |engine| {
                 let after = after.as_ref().map(|(created, id)| (*created, id.as_str()));
-                let page = |transaction: &ReadTransaction| {
-                    tables::page(transaction, owner.as_deref(), after, limit)
-                };
-                let found = engine.read(page)?;
                 // One that is damaged does not hide the others.
-                let found = found.iter().map(|(version, bytes)| decode(*version, bytes));
-                Ok(found.filter_map(Result::ok).collect())
+                let read = |bytes: &[u8]| TaskRecord::decode(bytes).map(Arc::new).ok();
+                engine.read(|transaction| {
+                    tables::page(transaction, owner.as_deref(), after, limit, read)
+                })
             })
             .await
         })

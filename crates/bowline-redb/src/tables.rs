@@ -224,12 +224,14 @@ pub(crate) fn load(
     }))
 }
 
-pub(crate) fn page(
+/// Tasks of an owner, as far as they can be read: those that cannot do not count.
+pub(crate) fn page<T>(
     transaction: &ReadTransaction,
     owner: Option<&str>,
     after: Option<(u64, &str)>,
     limit: usize,
-) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> Result<Vec<T>, Failure> {
     let pages = transaction.open_table(PAGES)?;
     let owner = owner_key(owner);
     let start = match after {
@@ -243,7 +245,8 @@ pub(crate) fn page(
         if of != owner || found.len() == limit {
             break;
         }
-        found.extend(load(transaction, id)?);
+        let record = load(transaction, id)?;
+        found.extend(record.and_then(|(_, bytes)| read(&bytes)));
     }
     Ok(found)
 }
