@@ -42,12 +42,17 @@ pub(crate) fn server(tasks: bowline::Tasks) -> Server {
     Server::new("tasks", "1.0.0").with(echo.task(TaskMode::Required)).tasks(tasks)
 }
 
-/// As many as are created while something is measured.
+/// As many as are created while something is measured, and none of them waits for its turn.
 pub(crate) fn limits() -> TaskLimits {
     TaskLimits {
         tasks: usize::MAX,
         tasks_per_owner: usize::MAX,
+        running: usize::MAX,
+        running_per_owner: usize::MAX,
         memory: usize::MAX,
+        memory_per_owner: usize::MAX,
+        stored: usize::MAX,
+        stored_per_owner: usize::MAX,
         ..TaskLimits::default()
     }
 }
