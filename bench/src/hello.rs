@@ -53,7 +53,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
     }
     let text = format!(
         "One tool with one argument over stdio (`bench/hello`), built from scratch with each SDK's \
-         default features and what stdio needs. CPU seconds of all processes together; crates that only build scripts need are counted.\n\n{}",
+         default features and what stdio needs. CPU seconds of all processes together; crates that only build scripts need are counted, as is the program itself.\n\n{}",
         table.finish()
     );
     Ok(Section::new(text))
