@@ -235,8 +235,11 @@ impl Inner {
 
     /// Goes on in the audit log of a plan, which may have been moved away.
     fn reopen(&self, plan: &Plan) {
-        if let Some(Err(error)) = plan.audit.as_ref().map(|audit| audit.reopen()) {
-            self.shared.tell(&format!("audit: it cannot be opened again: {error}"));
+        if let Some(audit) = &plan.audit
+            && let Err(error) = audit.reopen()
+        {
+            let path = audit.path().display();
+            self.shared.tell(&format!("audit: {path} cannot be opened again: {error}"));
         }
     }
 

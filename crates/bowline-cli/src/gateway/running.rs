@@ -28,7 +28,7 @@ pub(super) struct Running {
     files: Vec<PathBuf>,
     fixed: Fixed,
     pub(super) gateway: Gateway,
-    audit: Mutex<Option<(PathBuf, Arc<Audit>)>>,
+    audit: Mutex<Option<Arc<Audit>>>,
     telemetry: Mutex<Option<Sending>>,
     /// One reload at a time: two could open one audit log twice.
     reloading: tokio::sync::Mutex<()>,
@@ -85,10 +85,10 @@ impl Running {
         let mut plan = read.plan(None)?;
         let known = lock(&self.audit).clone();
         let audit = match (&read.telemetry.audit, known) {
-            (Some(path), Some((known, audit))) if *path == known => Some((known, audit)),
+            (Some(path), Some(audit)) if audit.is_at(path) => Some(audit),
             _ => open_audit(&read)?,
         };
-        plan.audit = audit.as_ref().map(|(_, audit)| Arc::clone(audit));
+        plan.audit.clone_from(&audit);
         let known = lock(&self.telemetry).clone();
         let telemetry = otlp::follow(&read, known)?;
         plan.telemetry = telemetry.as_ref().map(Sending::telemetry);
@@ -130,10 +130,11 @@ impl Running {
     }
 }
 
-fn open_audit(read: &Read) -> Result<Option<(PathBuf, Arc<Audit>)>, String> {
+fn open_audit(read: &Read) -> Result<Option<Arc<Audit>>, String> {
     let Some(path) = &read.telemetry.audit else { return Ok(None) };
-    let opened = Audit::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Some((path.clone(), Arc::new(opened))))
+    let opened = Audit::open(path);
+    let audit = opened.map_err(|error| format!("telemetry.audit: {}: {error}", path.display()))?;
+    Ok(Some(Arc::new(audit)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -168,7 +169,7 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
         say("there is no rule, so callers may use nothing; help: add [[access]]");
     }
     let audit = open_audit(&read).map_err(Failure::usage)?;
-    plan.audit = audit.as_ref().map(|(_, audit)| Arc::clone(audit));
+    plan.audit.clone_from(&audit);
     let telemetry = otlp::follow(&read, None).map_err(Failure::usage)?;
     plan.telemetry = telemetry.as_ref().map(Sending::telemetry);
     let listener = match read.settings.listen {

@@ -2,17 +2,23 @@
 //!
 //! A line that is changed, removed or inserted breaks the chain. Lines that are removed at the end
 //! do not: keep the newest digest, which `bowline gateway status` shows, somewhere else.
+//!
+//! One gateway writes a log, or the chain would have two ends: it is locked where files can be.
+
+mod reading;
+mod sole;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use tokio::time::Instant;
+
+pub use self::reading::{Broken, verify};
 
 /// An audit log that is open.
 #[derive(Debug)]
@@ -29,6 +35,13 @@ struct Chain {
     /// How long the file is, as far as it is complete.
     length: u64,
     trouble: Option<Trouble>,
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        // Closing is not enough while a process that is being started still has the file.
+        sole::unlock(&self.file);
+    }
 }
 
 /// What could not be written, and why.
@@ -125,7 +138,8 @@ impl Audit {
     /// Opens a log, or begins one. Only its owner can read it.
     ///
     /// # Errors
-    /// When the file cannot be read or written, or does not end with a record.
+    /// When the file cannot be read or written, does not end with a record, or is the log of
+    /// another gateway that runs.
     pub fn open(path: &Path) -> io::Result<Self> {
         let chain = Mutex::new(Chain::open(path, None)?);
         Ok(Self { path: path.to_owned(), chain })
@@ -177,9 +191,23 @@ impl Audit {
         }
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a path leads to it, however it is spelled.
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
+        sole::is_one_place(&self.path, path)
+    }
+
     /// Goes on in the file that is at the path now, with what waits.
     fn recover(&self, chain: &mut Chain) -> io::Result<()> {
         let follows = (!chain.is_at(&self.path)).then(|| chain.last.clone());
+        // It may be the same file.
+        sole::unlock(&chain.file);
         let opened = Chain::open(&self.path, follows).and_then(|mut opened| {
             let waiting = chain.trouble.as_ref().map(|it| it.waiting.as_slice());
             for (time, record) in waiting.unwrap_or_default() {
@@ -190,6 +218,7 @@ impl Audit {
         match opened {
             Ok(opened) => *chain = opened,
             Err(error) => {
+                let _ = sole::lock(&chain.file);
                 if let Some(trouble) = &mut chain.trouble {
                     (trouble.why, trouble.tried) = (error.to_string(), Instant::now());
                 }
@@ -214,6 +243,7 @@ impl Audit {
     #[cfg(test)]
     pub(super) fn fail(&self) {
         let mut chain = self.lock();
+        sole::unlock(&chain.file);
         chain.file = File::open(&self.path).unwrap();
     }
 }
@@ -236,6 +266,7 @@ fn file(path: &Path) -> io::Result<(File, u64)> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
+    sole::lock(&file)?;
     let length = file.seek(SeekFrom::End(0))?;
     Ok((file, length))
 }
@@ -243,7 +274,7 @@ fn file(path: &Path) -> io::Result<(File, u64)> {
 impl Chain {
     fn open(path: &Path, follows: Option<String>) -> io::Result<Self> {
         let (mut file, length) = file(path)?;
-        let (complete, number, last) = Self::end(&mut file, length)?;
+        let (complete, number, last) = reading::end(&mut file, length)?;
         if complete < length {
             file.set_len(complete)?;
         }
@@ -252,17 +283,6 @@ impl Chain {
         let opened = Record { event: "opened", follows, removed_bytes, ..Record::default() };
         chain.append(&jiff::Timestamp::now().to_string(), &opened)?;
         Ok(chain)
-    }
-
-    /// Where the last record ends, its number and its digest.
-    fn end(file: &mut File, length: u64) -> io::Result<(u64, u64, String)> {
-        let (complete, line) = last_line(file, length)?;
-        let Some(line) = line else { return Ok((complete, 0, NONE.to_owned())) };
-        let (tail, _, digest) = Tail::read(&line).ok_or_else(|| {
-            let what = "its last line is not an audit record; help: begin another file";
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })?;
-        Ok((complete, tail.number, digest))
     }
 
     fn append(&mut self, time: &str, record: &Record) -> io::Result<()> {
@@ -299,79 +319,6 @@ impl Chain {
     fn is_same(&self, _: &std::fs::Metadata) -> bool {
         true
     }
-}
-
-/// What is wrong with a log, and in which line.
-#[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    /// It cannot be read.
-    #[error("cannot be read")]
-    Read(#[from] io::Error),
-    /// A line is not a record.
-    #[error("line {0} is not an audit record")]
-    NotARecord(u64),
-    /// A line was changed.
-    #[error("line {0} was changed: its digest is that of another text")]
-    Changed(u64),
-    /// Lines are missing, or others were inserted.
-    #[error("the chain is broken before line {0}: a line was removed, inserted or moved")]
-    Cut(u64),
-}
-
-/// Checks a whole log. Returns how many records it has, and the newest digest.
-///
-/// # Errors
-/// See [`Broken`].
-pub fn verify(path: &Path) -> Result<(u64, String), Broken> {
-    let (mut previous, mut at) = (NONE.to_owned(), 0);
-    for line in BufReader::new(File::open(path)?).split(b'\n') {
-        let line = line?;
-        at += 1;
-        let line = std::str::from_utf8(&line).map_err(|_| Broken::NotARecord(at))?;
-        let (tail, text, hash) = Tail::read(line).ok_or(Broken::NotARecord(at))?;
-        if hex(digest(&SHA256, text.as_bytes()).as_ref()) != hash {
-            return Err(Broken::Changed(at));
-        }
-        if tail.previous != previous || tail.number != at {
-            return Err(Broken::Cut(at));
-        }
-        previous = hash;
-    }
-    Ok((at, previous))
-}
-
-/// What links a line to the one before it.
-#[derive(Deserialize)]
-struct Tail {
-    number: u64,
-    previous: String,
-}
-
-impl Tail {
-    /// The links of a line, the text that its digest is of, and the digest.
-    fn read(line: &str) -> Option<(Self, &str, String)> {
-        serde_json::from_str::<&RawValue>(line).ok()?;
-        let (text, digest) = line.rsplit_once(DIGEST)?;
-        let digest = digest.strip_suffix("\"}")?;
-        Some((serde_json::from_str(line).ok()?, text, digest.to_owned()))
-    }
-}
-
-/// How long a record may be. Names are clipped far below it.
-const LONGEST: u64 = 64 << 10;
-
-/// Where the last complete line ends, and its text.
-fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<String>)> {
-    let start = length.saturating_sub(2 * LONGEST);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(2 * LONGEST).read_to_end(&mut bytes)?;
-    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
-        return Ok((0, None));
-    };
-    let begin = bytes[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line = String::from_utf8_lossy(&bytes[begin..end]).into_owned();
-    Ok((start + end as u64 + 1, Some(line)))
 }
 
 /// Bytes as hexadecimal text.
@@ -471,7 +418,53 @@ mod tests {
         assert_eq!(verify(&path).unwrap().0, 3);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("\"removed_bytes\":5"), "{text}");
-        std::fs::write(&path, "something else\n").unwrap();
+        for cut in ["", "{\"number\":1,\"time\":\"2026"] {
+            std::fs::write(&path, cut).unwrap();
+            Audit::open(&path).unwrap();
+            assert_eq!(verify(&path).unwrap().0, 1);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_a_log_stays_as_it_is() {
+        let path = log("precious");
+        let lines = filled(&path);
+        let record = format!("{}\n", lines[0]);
+        for precious in [
+            "something else\n",
+            "no line end",
+            "{\"number\": 1}",
+            &format!("{record}and notes"),
+            &format!("{record}{{\"number\":1,\"time\":\""),
+            &"x".repeat(300 << 10),
+            &format!("{record}{{\"number\":2,\"time\":\"{}", "x".repeat(300 << 10)),
+        ] {
+            std::fs::write(&path, precious).unwrap();
+            let told = Audit::open(&path).unwrap_err().to_string();
+            assert!(told.contains("does not end with an audit record"), "{told}");
+            assert!(std::fs::read_to_string(&path).unwrap() == precious);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_log_has_one_writer_however_its_path_is_spelled() {
+        let path = log("sole");
+        let other = path.with_file_name(".").join("sole");
+        let audit = Audit::open(&path).unwrap();
+        let told = Audit::open(&other).unwrap_err();
+        assert_eq!(told.kind(), io::ErrorKind::ResourceBusy);
+        assert!(audit.is_at(&other) && !audit.is_at(&path.with_file_name("another")));
+        std::fs::rename(&path, path.with_file_name("sole-old")).unwrap();
+        assert!(audit.is_at(&other));
+        audit.reopen().unwrap();
+        // After trouble the same file is opened again, and stays locked.
+        audit.fail();
+        assert!(audit.write(&Record { event: "call", ..Record::default() }).is_err());
+        audit.reopen().unwrap();
         assert!(Audit::open(&path).is_err());
+        drop(audit);
+        Audit::open(&path).unwrap();
+        assert_eq!(verify(&path).unwrap().0, 4);
     }
 }
