@@ -124,7 +124,7 @@ pub(super) struct Server {
     /// is one caller, unless this says so.
     pub(super) login: Option<bool>,
     /// Whether headers and tokens may be sent to an http URL on another machine, unencrypted.
-    pub(super) insecure_http: bool,
+    pub(super) insecure_http: Option<bool>,
     /// A token of the gateway's own for a URL.
     pub(super) auth: Option<Credentials>,
     pub(super) tools: Tools,

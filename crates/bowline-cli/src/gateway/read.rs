@@ -101,8 +101,7 @@ impl Reading {
                     known.entry_mut().remove("enabled");
                 }
                 known.entry_mut().append(&mut entry);
-                *settings =
-                    file::Server { tools: narrowed(&settings.tools, server.tools), ..server };
+                *settings = adjusted(std::mem::take(settings), server);
                 continue;
             }
             self.names.insert(key.clone(), key.clone());
@@ -299,11 +298,34 @@ fn is_key(name: &str) -> bool {
     !name.is_empty() && !name.contains("__") && !name.ends_with('_') && name.chars().all(fits)
 }
 
-/// Our own choice of tools beside that of a client's file: what either denies is denied.
-fn narrowed(pasted: &file::Tools, own: file::Tools) -> file::Tools {
-    let allow = if own.allow.is_empty() { pasted.allow.clone() } else { own.allow };
-    let deny = pasted.deny.iter().cloned().chain(own.deny).collect();
-    file::Tools { allow, deny, rename: own.rename }
+/// Settings for a server over those that it has: what is not given stays.
+fn adjusted(old: file::Server, new: file::Server) -> file::Server {
+    let limits = file::Limits {
+        calls: new.limits.calls.or(old.limits.calls),
+        running: new.limits.running.or(old.limits.running),
+        timeout: new.limits.timeout.or(old.limits.timeout),
+    };
+    file::Server {
+        alias: new.alias.or(old.alias),
+        era: new.era.or(old.era),
+        inherit: old.inherit.into_iter().chain(new.inherit).collect(),
+        login: new.login.or(old.login),
+        insecure_http: new.insecure_http.or(old.insecure_http),
+        auth: new.auth.or(old.auth),
+        tools: narrowed(old.tools, new.tools),
+        limits,
+        // What says where it is.
+        ..old
+    }
+}
+
+/// A choice of tools beside an earlier one: what either denies is denied.
+fn narrowed(old: file::Tools, new: file::Tools) -> file::Tools {
+    file::Tools {
+        allow: if new.allow.is_empty() { old.allow } else { new.allow },
+        deny: old.deny.into_iter().chain(new.deny).collect(),
+        rename: old.rename.into_iter().chain(new.rename).collect(),
+    }
 }
 
 /// Whether a TOML file is that of a client: Codex.

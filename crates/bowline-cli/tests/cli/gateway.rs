@@ -308,6 +308,47 @@ confirm = [\"githb/merge\", \"hub\"]
 }
 
 #[test]
+fn what_a_later_file_does_not_say_about_a_server_stays() {
+    let home = Folder::new();
+    let first = home.write(
+        "first.toml",
+        "
+[servers.far]
+url = \"http://far.example/mcp\"
+headers = { X-Key = \"k\" }
+alias = \"f\"
+insecure_http = true
+limits = { calls = \"60/min\", running = 8 }
+tools = { allow = [\"get_*\"], rename = { get_a = \"a\" } }
+",
+    );
+    let second = home.write(
+        "second.toml",
+        "
+[servers.far]
+limits = { running = 2, timeout = \"9s\" }
+tools = { deny = [\"get_b\"], rename = { get_c = \"c\" } }
+",
+    );
+    let [first, second] = [first, second].map(|it| it.to_str().unwrap().to_owned());
+    let checked = said_of(&home, &["gateway", "check", &first, &second]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    for part in [
+        "names: f__*",
+        "limits: 60/min, 2 at a time, 9s each",
+        "allow: get_*\n",
+        "deny: get_b\n",
+        "rename: get_a to a, get_c to c\n",
+    ] {
+        assert!(checked.out.contains(part), "{part}: {}", checked.out);
+    }
+    let third = home.write("third.toml", "[servers.far]\ninsecure_http = false\n");
+    let third = third.to_str().unwrap();
+    let checked = said_of(&home, &["gateway", "check", &first, &second, third]);
+    assert!(checked.err.contains("unencrypted"), "{} {}", checked.out, checked.err);
+}
+
+#[test]
 fn mistakes_in_commands_tokens_and_secrets_are_found_before_anything_starts() {
     let home = Folder::new();
     home.write("long", &"x".repeat(2 << 20));

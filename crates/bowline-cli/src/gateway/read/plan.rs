@@ -199,7 +199,7 @@ impl Entry {
         if let Some(auth) = &auth {
             resolved.tokens = Some(self.tokens(auth)?);
         }
-        resolved.protect(self.own.insecure_http).map_err(|failure| {
+        resolved.protect(self.own.insecure_http.unwrap_or(false)).map_err(|failure| {
             format!("{}; help: use https, or insecure_http = true", failure.what)
         })?;
         resolved.target().map_err(|failure| failure.what)?;
