@@ -32,7 +32,7 @@ use bowline::http::{HttpService, Mounted};
 use bowline::{BuildError, Limits, Parts, Registry, Server};
 use http::StatusCode;
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 pub use self::audit::{Audit, Broken, Record, verify};
 pub use self::command::CommandTool;
@@ -215,6 +215,19 @@ impl Gateway {
         for upstream in &self.0.now().upstreams {
             upstream.service.stop();
         }
+    }
+
+    /// Ends all servers, and waits for that, at most so long: processes are asked to stop before
+    /// they are killed, sessions over HTTP are ended. A program that exits without this leaves its
+    /// servers no time to clean up.
+    pub async fn close(&self, at_most: Duration) {
+        self.drain();
+        let mut closing = JoinSet::new();
+        for upstream in self.0.now().upstreams.clone() {
+            closing.spawn(async move { upstream.close().await });
+        }
+        let closed = async { while closing.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(at_most, closed).await;
     }
 
     /// Whether at least one server answers, or there are none; and it does not end.

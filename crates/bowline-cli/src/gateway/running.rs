@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bowline::http::HttpService;
 use bowline::{BuildError, Server, stdio, stop_signal, with_causes};
@@ -22,6 +23,10 @@ use super::otlp::{self, Sending};
 use super::read::Read;
 use super::{load, say};
 use crate::failure::{Code, Failure};
+
+/// How long the end of the gateway waits for its servers: longer than a process may take that is
+/// asked to stop, and then killed.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// A gateway that runs, and what a reload needs.
 pub(super) struct Running {
@@ -209,6 +214,7 @@ pub(super) async fn serve(files: Vec<PathBuf>, given: Given) -> Result<(), Failu
         served = open(listener, server, (front, gateway), stopping) => served,
         never = beside(&running, &given, &drain, socket.as_deref()) => match never {},
     };
+    running.gateway.close(ENDING).await;
     let telemetry = lock(&running.telemetry).as_ref().map(Sending::telemetry);
     if let Some(telemetry) = telemetry {
         telemetry.flush(otlp::FLUSH).await;

@@ -388,6 +388,49 @@ fn a_client_calls_through_a_gateway_on_stdio() {
     assert_eq!((told.out.trim(), told.code), ("$(id)", Some(0)), "{}", told.err);
 }
 
+#[cfg(unix)]
+#[test]
+fn servers_may_clean_up_however_the_gateway_ends() {
+    for (is_http, how) in [(false, "eof"), (false, "TERM"), (true, "TERM"), (true, "drain")] {
+        let home = Folder::new();
+        let ended = home.path().join("ended");
+        let script = format!(
+            "trap 'echo told > {0}; exit 0' TERM; {PROGRAM} serve counter; echo closed > {0}",
+            ended.display()
+        );
+        let own = format!("[servers.one]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n");
+        let file = home.write("g.toml", &own);
+        let mut child = if is_http {
+            let mut running = start_with(home, |command| {
+                command.arg("gateway").arg(&file).args(["--listen", "127.0.0.1:0"])
+            });
+            until(|| running.status()["servers"][0]["state"] == "up");
+            if how == "drain" {
+                assert_eq!(running.ask(&["drain"]).code, Some(0));
+            } else {
+                signal(&running.child, how);
+            }
+            assert!(running.child.wait().unwrap().success(), "{how}");
+            assert!(ended.exists(), "{how}");
+            continue;
+        } else {
+            let mut command = program(&home);
+            let command = command.arg("gateway").arg(&file).stdin(Stdio::piped());
+            command.stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        wait_for(&mut told, "one: is up");
+        let input = child.stdin.take();
+        if how == "eof" {
+            drop(input);
+        } else {
+            signal(&child, how);
+        }
+        assert!(child.wait().unwrap().success(), "{how}");
+        assert!(ended.exists(), "{how}");
+    }
+}
+
 #[test]
 fn f_names_of_hosts_and_tokens_close_what_loopback_opens() {
     for (settings, is_open) in [

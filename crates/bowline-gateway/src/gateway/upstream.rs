@@ -138,6 +138,17 @@ impl Upstream {
         (state.proxy.clone(), if is_well { Instant::now() } else { state.since })
     }
 
+    /// Ends it, and waits for that. It is not started again.
+    pub(super) async fn close(&self) {
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+        let proxy = lock(&self.state).proxy.clone();
+        if let Some(proxy) = proxy {
+            proxy.close().await;
+        }
+    }
+
     /// What it has, if it has said so and is not down for too long.
     pub(super) fn proxy(&self, grace: Duration) -> Option<Proxy> {
         let mut state = lock(&self.state);
