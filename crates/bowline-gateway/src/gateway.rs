@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bowline::http::{HttpService, Mounted};
-use bowline::{BuildError, Limits, Parts, Registry, Server};
+use bowline::{BuildError, Limits, Parts, Registry, Server, Tasks};
 use http::StatusCode;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
@@ -104,10 +104,7 @@ impl Gateway {
     pub async fn start(plan: Plan, serve: Serve) -> Result<(Self, Server), BuildError> {
         let shared = Arc::new(Shared::default());
         let door = Door { shared: Arc::clone(&shared), server: None };
-        let server = Server::new(plan.name.clone(), env!("CARGO_PKG_VERSION"))
-            .limits(limits())
-            .declare_all()
-            .middleware(door);
+        let server = endpoint(&plan.name).middleware(door);
         let around = Arc::new(Around {
             changed: Notify::new(),
             starts: Semaphore::new(STARTS),
@@ -324,9 +321,11 @@ async fn follow(inner: std::sync::Weak<Inner>) {
     }
 }
 
-/// The limits of all servers of a gateway.
-fn limits() -> Limits {
-    Limits { deadline: LONGEST, ..Limits::default() }
+/// An endpoint of a gateway. It declares what servers may have that come later.
+fn endpoint(name: &str) -> Server {
+    let limits = Limits { deadline: LONGEST, ..Limits::default() };
+    let server = Server::new(name, env!("CARGO_PKG_VERSION")).limits(limits);
+    server.declare_all().tasks(Tasks::in_memory())
 }
 
 /// What `name` of a server is called at the endpoint for all.

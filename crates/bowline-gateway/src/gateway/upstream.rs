@@ -107,8 +107,7 @@ impl Upstream {
         let (service, registry) = match before {
             Some(before) => (before.service.clone(), before.registry.clone()),
             None => {
-                let server = Server::new(plan.key.clone(), env!("CARGO_PKG_VERSION"));
-                let server = server.limits(super::limits()).declare_all().middleware(door);
+                let server = super::endpoint(&plan.key).middleware(door);
                 let registry = server.registry();
                 (serve(server, &plan.key)?, registry)
             }

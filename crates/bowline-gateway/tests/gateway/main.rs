@@ -9,6 +9,7 @@ mod health;
 mod names;
 mod reloads;
 mod replicas;
+mod tasks;
 mod telemetry;
 mod web;
 mod world;
