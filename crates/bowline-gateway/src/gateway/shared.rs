@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bowline::Outcome;
 use bowline::uri_template::Match;
+use bowline_proto::method::{ListTools, Method};
 use tokio::time::Instant;
 
 use super::audit::{Audit, Record};
@@ -174,11 +175,17 @@ impl Shared {
 
     /// Why somebody sees no list, at the endpoint of a server or at that for all: an empty one
     /// would say that there is nothing, which nobody knows. Names only what they may use.
-    pub(super) fn silence(&self, endpoint: Option<&str>, who: &Who) -> Option<String> {
+    pub(super) fn silence(
+        &self,
+        endpoint: Option<&str>,
+        method: &str,
+        who: &Who,
+    ) -> Option<String> {
         let (routes, policy) = (self.routes(), self.policy());
         let servers = routes.servers.iter().filter(|(key, _)| match endpoint {
             Some(endpoint) => *key == endpoint,
-            None => true,
+            // Commands say nothing about prompts and resources.
+            None => *key != COMMANDS || method == ListTools::NAME,
         });
         let usable = servers.filter(|(key, _)| policy.may_use(who, key));
         let mut causes = Vec::new();

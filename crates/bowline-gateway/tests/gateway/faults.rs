@@ -34,6 +34,26 @@ async fn c28_no_list_is_an_error_that_names_the_causes_and_never_an_empty_succes
 }
 
 #[tokio::test]
+async fn c28_commands_say_nothing_about_prompts_and_resources() {
+    let mut with_commands = plan(vec![dead("one")]);
+    with_commands.commands = vec![crate::names::say()];
+    let (gateway, client) = connect(with_commands.clone()).await;
+    assert_eq!(names(&client).await, ["tools__say"]);
+    let told = [
+        format!("{:?}", soon(client.list_prompts().without_cache()).await.map(|_| ())),
+        format!("{:?}", soon(client.list_resources().without_cache()).await.map(|_| ())),
+        format!("{:?}", soon(client.list_resource_templates().without_cache()).await.map(|_| ())),
+    ];
+    for told in told {
+        assert!(told.contains("one: it is broken"), "{told}");
+    }
+    // Nothing is missing where there is no server.
+    with_commands.servers.clear();
+    soon(gateway.reload(with_commands)).await.unwrap();
+    assert!(soon(client.list_prompts().without_cache()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn c28_the_endpoint_of_a_dead_server_lists_an_error_too() {
     let (gateway, server) = start(plan(vec![simple("one", &["a"]), dead("two")])).await;
     let url = serve(&gateway, server).await;

@@ -76,7 +76,7 @@ async fn d39_hostile_names_lead_nowhere_else() {
     assert_eq!(call(&client, "evil__good__pay").await.unwrap(), "evil");
 }
 
-fn say() -> CommandTool {
+pub(crate) fn say() -> CommandTool {
     CommandTool {
         name: "say".to_owned(),
         description: None,
