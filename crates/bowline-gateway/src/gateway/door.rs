@@ -22,8 +22,8 @@ use bowline_proto::method::{
 
 pub(super) use self::agree::Agreements;
 use self::agree::agree;
-pub(super) use self::record::is_tool_error;
-use self::record::{About, ending};
+use self::record::About;
+pub(super) use self::record::Ended;
 use super::merge::{Kind, Route};
 use super::policy::{Decision, Who};
 use super::shared::Shared;
@@ -99,7 +99,13 @@ struct Use<'a> {
 struct Refused {
     /// For the record.
     as_what: &'static str,
-    outcome: Outcome,
+    ended: Ended,
+}
+
+impl Refused {
+    fn new(as_what: &'static str, outcome: Outcome) -> Box<Self> {
+        Box::new(Self { as_what, ended: outcome.into() })
+    }
 }
 
 impl Door {
@@ -112,8 +118,9 @@ impl Door {
             Some(error) => Err(error.into()),
             None => self.shared.without_secrets(next.run(incoming).await),
         };
-        about.end(&self.shared, (None, None), &outcome);
-        outcome
+        let ended = Ended::from(outcome);
+        about.end(&self.shared, (None, None), &ended);
+        ended.outcome
     }
 
     /// Why a request that uses nothing is refused.
@@ -158,27 +165,27 @@ impl Door {
             return self.unrecorded(&error);
         }
         let mut refused = None;
-        let outcome = match (&route, &decision) {
+        let ended = match (&route, &decision) {
             (Some(route), Some(decision)) if decision.is_allowed => {
                 let used = Use { name: &name, route, decision, about: &about };
                 let allowed = self.allowed(incoming, next, used).await;
                 allowed.unwrap_or_else(|it| {
                     refused = Some(it.as_what.to_owned());
-                    it.outcome
+                    it.ended
                 })
             }
             (known, _) => {
                 if known.is_some() {
                     shared.metrics.count("denied");
                 }
-                Err(self.missing_name(&incoming.method, kind, &who, &name).into())
+                Ended::from(Err(self.missing_name(&incoming.method, kind, &who, &name).into()))
             }
         };
-        record.outcome = Some(refused.unwrap_or_else(|| ending(&outcome)));
+        record.outcome = Some(refused.unwrap_or_else(|| ended.as_what()));
         record.microseconds = u64::try_from(about.started.elapsed().as_micros()).ok();
-        about.end(shared, (route.as_ref(), decision.as_ref()), &outcome);
+        about.end(shared, (route.as_ref(), decision.as_ref()), &ended);
         match shared.record(&record) {
-            Ok(()) => outcome,
+            Ok(()) => ended.outcome,
             Err(error) => self.unrecorded(&error),
         }
     }
@@ -195,14 +202,13 @@ impl Door {
         incoming: Incoming,
         next: Next,
         used: Use<'_>,
-    ) -> Result<Outcome, Box<Refused>> {
+    ) -> Result<Ended, Box<Refused>> {
         let (shared, route) = (&self.shared, used.route);
         let is_tool = route.kind == Kind::Tool;
         let caller = caller(&incoming);
         let too_many = |wait| {
             shared.metrics.count("rate_limited");
-            let outcome = limited(is_tool, &route.server, wait);
-            Box::new(Refused { as_what: "limited", outcome })
+            Refused::new("limited", limited(is_tool, &route.server, wait))
         };
         // A request and its further rounds are one.
         if !self.goes_on(&incoming) {
@@ -211,21 +217,18 @@ impl Door {
         let running = shared.run(route, &caller);
         let _running = running.ok_or_else(|| too_many(Duration::from_secs(1)))?;
         if let Some(why) = shared.refusing(route) {
-            let outcome = Err(ErrorObject::internal(format!("{}: {why}", route.server)).into());
-            return Err(Box::new(Refused { as_what: "down", outcome }));
+            let error = ErrorObject::internal(format!("{}: {why}", route.server));
+            return Err(Refused::new("down", Err(error.into())));
         }
         if used.decision.confirms {
             if incoming.method == Complete::NAME {
                 // Nobody is asked about each key, and nothing runs unasked.
-                return Ok(Ok(Answer::Completion(CompleteResult::default())));
+                return Ok(Ended::from(Ok(Answer::Completion(CompleteResult::default()))));
             }
             match agree(&shared.agreements, &incoming, route, used.name).await {
                 Ok(Ok(())) => {}
-                Ok(Err(why)) => {
-                    let outcome = declined(is_tool, why);
-                    return Err(Box::new(Refused { as_what: "declined", outcome }));
-                }
-                Err(failure) => return Ok(Err(failure)),
+                Ok(Err(why)) => return Err(Refused::new("declined", declined(is_tool, why))),
+                Err(failure) => return Ok(Ended::from(Err(failure))),
             }
         }
         Ok(used.about.onward((shared, route), incoming, next).await)

@@ -55,9 +55,9 @@ impl About {
         (shared, route): (&Shared, &Route),
         incoming: Incoming,
         next: Next,
-    ) -> Outcome {
+    ) -> Ended {
         if *route.server == *COMMANDS {
-            return next.run(incoming).await;
+            return Ended::from(next.run(incoming).await);
         }
         let going = self.trace.as_ref().map(|it| it.onward(&incoming));
         let (started, limit) = (Instant::now(), shared.timeout(route));
@@ -70,14 +70,14 @@ impl About {
                 Err(failure)
             }
         };
-        let took = started.elapsed();
+        let (took, ended) = (started.elapsed(), Ended::from(outcome));
         // How the client of the gateway came does not matter to the server.
-        let labels = Labels { transport: "", revision: "", ..self.labels(Some(route), &outcome) };
+        let labels = Labels { transport: "", revision: "", ..self.labels(Some(route), &ended) };
         shared.metrics.observe(Timed::ClientOperation, labels, took);
         if let Some(going) = going {
-            going.end(route, &outcome, took);
+            going.end(route, &ended, took);
         }
-        outcome
+        ended
     }
 
     /// Ends with an outcome.
@@ -85,18 +85,18 @@ impl About {
         self,
         shared: &Shared,
         (route, decision): (Option<&Route>, Option<&Decision>),
-        outcome: &Outcome,
+        ended: &Ended,
     ) {
         let took = self.started.elapsed();
-        shared.metrics.observe(Timed::ServerOperation, self.labels(route, outcome), took);
+        shared.metrics.observe(Timed::ServerOperation, self.labels(route, ended), took);
         if let Some(trace) = self.trace {
-            trace.end((route, decision), outcome, took);
+            trace.end((route, decision), ended, took);
         }
     }
 
-    fn labels(&self, route: Option<&Route>, outcome: &Outcome) -> Labels {
-        let error = match outcome {
-            Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
+    fn labels(&self, route: Option<&Route>, ended: &Ended) -> Labels {
+        let error = match &ended.outcome {
+            Ok(_) if ended.is_tool_error => "tool_error".to_owned(),
             Ok(_) => String::new(),
             Err(failure) => error_type(failure),
         };
@@ -148,20 +148,54 @@ impl About {
     }
 }
 
-pub(in crate::gateway) fn is_tool_error(answer: &Answer) -> bool {
-    match answer {
-        Answer::Verbatim(json) => json
-            .parse::<bowline_proto::members::RawMembers<'_>>()
-            .is_ok_and(|it| it.get("isError").is_some_and(|it| it.get() == "true")),
-        answer => answer.is_tool_error(),
+/// An outcome, and what must be read to know it: results can be long, so they are read once.
+pub(in crate::gateway) struct Ended {
+    pub(in crate::gateway) outcome: Outcome,
+    /// Whether it is the result of a tool that failed.
+    pub(in crate::gateway) is_tool_error: bool,
+}
+
+impl From<Outcome> for Ended {
+    fn from(outcome: Outcome) -> Self {
+        let is_tool_error = match &outcome {
+            Ok(Answer::Verbatim(json)) => json
+                .parse::<bowline_proto::members::RawMembers<'_>>()
+                .is_ok_and(|it| it.get("isError").is_some_and(|it| it.get() == "true")),
+            Ok(answer) => answer.is_tool_error(),
+            Err(_) => false,
+        };
+        Self { outcome, is_tool_error }
     }
 }
 
-pub(super) fn ending(outcome: &Outcome) -> String {
-    match outcome {
-        Ok(Answer::InputRequired(_)) => "asked".to_owned(),
-        Ok(answer) if is_tool_error(answer) => "tool_error".to_owned(),
-        Ok(_) => "answered".to_owned(),
-        Err(failure) => format!("{} ({})", failure.kind, failure.error.code.0),
+impl Ended {
+    /// For the record.
+    pub(super) fn as_what(&self) -> String {
+        match &self.outcome {
+            Ok(Answer::InputRequired(_)) => "asked".to_owned(),
+            Ok(_) if self.is_tool_error => "tool_error".to_owned(),
+            Ok(_) => "answered".to_owned(),
+            Err(failure) => format!("{} ({})", failure.kind, failure.error.code.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_say_whether_the_tool_failed() {
+        for (result, as_what) in [
+            (r#"{"content":[],"isError":true}"#, "tool_error"),
+            (r#"{"content":[],"isError":false}"#, "answered"),
+            (r#"{"content":[{"isError":true}]}"#, "answered"),
+            (r#"{"structuredContent":{"isError":true}}"#, "answered"),
+        ] {
+            let json = serde_json::from_str(result).unwrap();
+            assert_eq!(Ended::from(Ok(Answer::Verbatim(json))).as_what(), as_what, "{result}");
+        }
+        let failed = Ended::from(Err(ErrorObject::internal("no").into()));
+        assert_eq!((failed.as_what().contains("-32603"), failed.is_tool_error), (true, false));
     }
 }

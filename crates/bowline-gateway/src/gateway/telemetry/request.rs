@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bowline::{Incoming, Outcome};
+use bowline::Incoming;
 use bowline_proto::method::{CallTool, GetPrompt, Method, ReadResource};
 
 use super::context::SpanContext;
 use super::span::{Attributes, Side, Span, ending};
 use super::{Telemetry, wall_clock};
-use crate::gateway::door::clip;
+use crate::gateway::door::{Ended, clip};
 use crate::gateway::merge::Route;
 use crate::gateway::policy::Decision;
 
@@ -102,7 +102,7 @@ impl Trace {
     pub(in crate::gateway) fn end(
         mut self,
         (route, decision): (Option<&Route>, Option<&Decision>),
-        outcome: &Outcome,
+        ended: &Ended,
         took: Duration,
     ) {
         if let Some(decision) = decision {
@@ -110,19 +110,19 @@ impl Trace {
             self.0.attributes.insert("bowline.decision", decided.into());
             self.0.attributes.insert("bowline.rule", decision.rule.clone().into());
         }
-        self.0.end(Side::Server, route, outcome, took);
+        self.0.end(Side::Server, route, ended, took);
     }
 }
 
 impl Going {
     /// Ends with the server's outcome.
-    pub(in crate::gateway) fn end(self, route: &Route, outcome: &Outcome, took: Duration) {
-        self.0.end(Side::Client, Some(route), outcome, took);
+    pub(in crate::gateway) fn end(self, route: &Route, ended: &Ended, took: Duration) {
+        self.0.end(Side::Client, Some(route), ended, took);
     }
 }
 
 impl Open {
-    fn end(self, side: Side, route: Option<&Route>, outcome: &Outcome, took: Duration) {
+    fn end(self, side: Side, route: Option<&Route>, ended: &Ended, took: Duration) {
         let Self { telemetry, context, parent, link, method, mut attributes, started } = self;
         if !context.is_sampled {
             return;
@@ -132,7 +132,7 @@ impl Open {
             attributes.insert("bowline.server", route.server.to_string().into());
             name_target(&method, route, &mut attributes)
         });
-        let failure = ending(side, outcome, &mut attributes);
+        let failure = ending(side, ended, &mut attributes);
         let name = target.map_or_else(|| method.clone(), |target| format!("{method} {target}"));
         let span = Span { context, parent, link, side, name, started, took, attributes, failure };
         telemetry.ended(span);

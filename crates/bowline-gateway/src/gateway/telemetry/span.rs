@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use bowline::{ErrorCode, Failure, FailureKind, Outcome};
+use bowline::{ErrorCode, Failure, FailureKind};
 use serde_json::{Value, json};
 
 use super::context::{SpanContext, hex};
 use super::{attribute, nanoseconds};
-use crate::gateway::door::{DECLINED, LIMITED, is_tool_error};
+use crate::gateway::door::{DECLINED, Ended, LIMITED};
 
 /// What a span or a measurement is about: names of the conventions, and values.
 pub(super) type Attributes = BTreeMap<&'static str, Value>;
@@ -68,9 +68,9 @@ pub(in crate::gateway) fn error_type(failure: &Failure) -> String {
 }
 
 /// What attributes say about the end of a request, and the status of its span.
-pub(super) fn ending(side: Side, outcome: &Outcome, into: &mut Attributes) -> Option<String> {
-    match outcome {
-        Ok(answer) if is_tool_error(answer) => {
+pub(super) fn ending(side: Side, ended: &Ended, into: &mut Attributes) -> Option<String> {
+    match &ended.outcome {
+        Ok(_) if ended.is_tool_error => {
             into.insert("error.type", "tool_error".into());
             // What the tool said may be private.
             Some("the tool failed".to_owned())
