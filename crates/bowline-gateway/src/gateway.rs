@@ -126,6 +126,7 @@ impl Gateway {
             task: Mutex::default(),
         }));
         let patience = PATIENCE.min(plan.start);
+        gateway.0.shared.report_to(&plan);
         gateway.follow(plan, patience).await?;
         let following = follow(Arc::downgrade(&gateway.0));
         *lock(&gateway.0.task) = Some(tokio::spawn(following).abort_handle());
@@ -133,7 +134,8 @@ impl Gateway {
     }
 
     /// Follows another plan. Servers that it does not change stay connected; new ones are started
-    /// first, and take over when they have answered or failed. Calls that run are not disturbed.
+    /// first, and take over when they have answered or failed. What the new rules do not allow is
+    /// not allowed from the beginning. Calls that run are not disturbed.
     ///
     /// # Errors
     /// When a part cannot be built. Nothing has changed then.
@@ -145,29 +147,16 @@ impl Gateway {
     async fn follow(&self, plan: Plan, patience: Duration) -> Result<(), BuildError> {
         let inner = &self.0;
         let _one = inner.reloading.lock().await;
-        inner.shared.report_to(&plan);
-        *lock(&inner.around.start) = plan.start;
         let before = inner.now();
-        let mut upstreams = Vec::new();
-        for server in &plan.servers {
-            let same = |it: &&Arc<Upstream>| {
-                it.plan.key == server.key && it.plan.fingerprint == server.fingerprint
-            };
-            upstreams.push(match before.upstreams.iter().find(same) {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let shared = Arc::clone(&inner.shared);
-                    let door = Door { shared, server: Some(server.key.clone()) };
-                    let has_key = |it: &&Arc<Upstream>| it.plan.key == server.key;
-                    let old = before.upstreams.iter().find(has_key).map(AsRef::as_ref);
-                    Upstream::open((server.clone(), old), &inner.around, door, &*inner.serve)?
-                }
-            });
-        }
+        // What runs may know the secrets of the plan before, and what begins those of this one, also
+        // if this fails.
+        inner.shared.hide(before.plan.redactor.and(&plan.redactor));
+        let upstreams = inner.open(&plan, &before)?;
+        let _expecting = inner.shared.expect(&plan.policy);
+        let is_new = |it: &Arc<Upstream>| before.upstreams.iter().all(|old| !Arc::ptr_eq(it, old));
+        let starts = |it: &Arc<Upstream>| it.health() == Health::Starting && is_new(it);
         let deadline = tokio::time::Instant::now() + patience;
-        while upstreams.iter().any(|it| it.health() == Health::Starting)
-            && tokio::time::Instant::now() < deadline
-        {
+        while upstreams.iter().any(starts) && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(TOGETHER).await;
         }
         *lock(&inner.around.grace) = plan.grace;
@@ -241,6 +230,25 @@ impl Gateway {
 impl Inner {
     fn now(&self) -> Arc<Current> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The servers of a plan: those that it does not change, and new ones that begin to connect.
+    fn open(&self, plan: &Plan, before: &Current) -> Result<Vec<Arc<Upstream>>, BuildError> {
+        let start = std::mem::replace(&mut *lock(&self.around.start), plan.start);
+        let open = |server: &ServerPlan| {
+            let old = before.upstreams.iter().find(|it| it.plan.key == server.key);
+            match old.filter(|old| old.plan.fingerprint == server.fingerprint) {
+                Some(known) => Ok(Arc::clone(known)),
+                None => {
+                    let shared = Arc::clone(&self.shared);
+                    let door = Door { shared, server: Some(server.key.clone()) };
+                    let old = old.map(AsRef::as_ref);
+                    Upstream::open((server.clone(), old), &self.around, door, &*self.serve)
+                }
+            }
+        };
+        let opened: Result<_, _> = plan.servers.iter().map(open).collect();
+        opened.inspect_err(|_| *lock(&self.around.start) = start)
     }
 
     /// Goes on in the audit log of a plan, which may have been moved away.

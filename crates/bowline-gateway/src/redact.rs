@@ -188,6 +188,12 @@ impl Redactor {
         Self { secrets }
     }
 
+    /// Removes what either of two removes.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self::new(self.secrets.iter().chain(&other.secrets).cloned())
+    }
+
     /// Text without the known secrets.
     #[must_use]
     pub fn text(&self, text: &str) -> String {

@@ -125,7 +125,7 @@ impl Door {
 
     /// Why a request that uses nothing is refused.
     fn refusal(&self, incoming: &Incoming) -> Option<ErrorObject> {
-        let who = self.shared.policy().who(incoming.context.caller());
+        let who = self.shared.rules().who(incoming.context.caller());
         // Tasks are the gateway's own.
         if incoming.method.ends_with("/list")
             && incoming.method != ListTasks::NAME
@@ -150,7 +150,7 @@ impl Door {
     ) -> Outcome {
         let shared = &self.shared;
         let name = incoming.name.clone().unwrap_or_default();
-        let who = shared.policy().who(incoming.context.caller());
+        let who = shared.rules().who(incoming.context.caller());
         let label = incoming.context.label::<Route>().cloned();
         let is_served = label.is_some();
         // What is not there for the caller still has a place in the record.

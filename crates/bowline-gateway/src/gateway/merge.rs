@@ -244,8 +244,8 @@ fn visible(
     let (shared, route) = (Arc::downgrade(shared), route.clone());
     move |caller| {
         shared.upgrade().is_some_and(|shared| {
-            let policy = shared.policy();
-            policy.decide(&policy.who(caller), &route.server, &route.name).is_allowed
+            let rules = shared.rules();
+            rules.decide(&rules.who(caller), &route.server, &[&route.name]).is_allowed
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Who may use what.
 
+use std::sync::Arc;
+
 use bowline::{Principal, Profile};
 use serde_json::Value;
 
@@ -139,6 +141,41 @@ impl Policy {
             confirms: false,
             rule: "it has no name".to_owned(),
         })
+    }
+}
+
+/// The rules that count now: those of the plan, and while a reload waits for servers also those
+/// that it brings. Both must allow then: what a reload revokes is revoked at once, and what it
+/// allows may be about servers that are not there yet.
+#[derive(Clone, Default)]
+pub(super) struct Rules {
+    pub(super) now: Arc<Policy>,
+    pub(super) coming: Option<Arc<Policy>>,
+}
+
+impl Rules {
+    fn all(&self) -> impl Iterator<Item = &Policy> {
+        [Some(&self.now), self.coming.as_ref()].into_iter().flatten().map(AsRef::as_ref)
+    }
+
+    pub(super) fn who(&self, caller: &Profile) -> Who {
+        self.coming.as_ref().unwrap_or(&self.now).who(caller)
+    }
+
+    pub(super) fn may_use(&self, who: &Who, server: &str) -> bool {
+        self.all().all(|policy| policy.may_use(who, server))
+    }
+
+    pub(super) fn is_denied(&self, who: &Who, server: &str, name: &str) -> bool {
+        self.all().any(|policy| policy.is_denied(who, server, name))
+    }
+
+    pub(super) fn decide(&self, who: &Who, server: &str, names: &[&str]) -> Decision {
+        let now = self.now.decide_all(who, server, names);
+        let Some(coming) = self.coming.as_ref().filter(|_| now.is_allowed) else { return now };
+        let mut decision = coming.decide_all(who, server, names);
+        decision.confirms |= decision.is_allowed && now.confirms;
+        decision
     }
 }
 

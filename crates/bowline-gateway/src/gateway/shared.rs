@@ -16,7 +16,7 @@ use super::door::Agreements;
 use super::merge::{COMMANDS, Kind, Route, Routes};
 use super::metrics::Metrics;
 use super::plan::Plan;
-use super::policy::{Decision, Policy, Who};
+use super::policy::{Decision, Policy, Rules, Who};
 use super::rate::{Rate, Used};
 use super::spelling::plainest;
 use super::telemetry::Telemetry;
@@ -26,13 +26,13 @@ use crate::redact::Redactor;
 
 #[derive(Default)]
 pub(super) struct Shared {
-    policy: RwLock<Arc<Policy>>,
+    rules: RwLock<Rules>,
     routes: RwLock<Arc<Routes>>,
     limits: RwLock<Arc<HashMap<String, Limits>>>,
     audit: RwLock<Option<Arc<Audit>>>,
     telemetry: RwLock<Option<Arc<Telemetry>>>,
     report: RwLock<Option<Report>>,
-    redactor: RwLock<Option<Arc<Redactor>>>,
+    redactor: RwLock<Arc<Redactor>>,
     /// What people were told and is still so.
     told: Mutex<HashSet<String>>,
     /// What was reported to them, for a while.
@@ -43,6 +43,15 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     used: Used,
     running: Mutex<HashMap<(String, String), usize>>,
+}
+
+/// A reload that waits: what it brings counts where it allows less.
+pub(super) struct Expecting<'a>(&'a Shared);
+
+impl Drop for Expecting<'_> {
+    fn drop(&mut self) {
+        put(&self.0.rules, Rules { coming: None, ..self.0.rules() });
+    }
 }
 
 /// The limits of one server or command.
@@ -93,8 +102,9 @@ fn put<T>(lock: &RwLock<T>, value: T) {
 impl Shared {
     /// Follows a plan from now on. Returns whether callers may see something else now.
     pub(super) fn follow(&self, plan: &Plan) -> bool {
-        let is_new = *self.policy() != plan.policy;
-        put(&self.policy, Arc::new(plan.policy.clone()));
+        self.report_to(plan);
+        let is_new = *self.rules().now != plan.policy;
+        put(&self.rules, Rules { now: Arc::new(plan.policy.clone()), coming: None });
         put(&self.audit, plan.audit.clone());
         if let Some(telemetry) = &plan.telemetry {
             telemetry.measures(&self.metrics);
@@ -112,15 +122,26 @@ impl Shared {
         is_new
     }
 
-    /// Tells people as a plan says, and hides its secrets.
+    /// From now on, what these rules do not allow is not allowed either, until a plan is followed
+    /// or what this returns is dropped.
+    pub(super) fn expect(&self, policy: &Policy) -> Expecting<'_> {
+        put(&self.rules, Rules { coming: Some(Arc::new(policy.clone())), ..self.rules() });
+        Expecting(self)
+    }
+
+    /// Tells people as a plan says.
     pub(super) fn report_to(&self, plan: &Plan) {
         put(&self.report, Some(Arc::clone(&plan.report)));
-        put(&self.redactor, Some(Arc::clone(&plan.redactor)));
+    }
+
+    /// Removes these secrets from what is told, and no others.
+    pub(super) fn hide(&self, secrets: Redactor) {
+        put(&self.redactor, Arc::new(secrets));
     }
 
     /// Removes secrets from a text.
     pub(super) fn redacted(&self, text: &str) -> String {
-        get(&self.redactor).map_or_else(|| text.to_owned(), |it| it.text(text))
+        get(&self.redactor).text(text)
     }
 
     /// Removes secrets from what an error says.
@@ -134,7 +155,7 @@ impl Shared {
     /// Tells people something.
     pub(super) fn tell(&self, what: &str) {
         if let Some(report) = get(&self.report) {
-            report(what);
+            report(&self.redacted(what));
         }
     }
 
@@ -157,8 +178,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn policy(&self) -> Arc<Policy> {
-        get(&self.policy)
+    pub(super) fn rules(&self) -> Rules {
+        get(&self.rules)
     }
 
     pub(super) fn telemetry(&self) -> Option<Arc<Telemetry>> {
@@ -181,13 +202,13 @@ impl Shared {
         method: &str,
         who: &Who,
     ) -> Option<String> {
-        let (routes, policy) = (self.routes(), self.policy());
+        let (routes, rules) = (self.routes(), self.rules());
         let servers = routes.servers.iter().filter(|(key, _)| match endpoint {
             Some(endpoint) => *key == endpoint,
             // Commands say nothing about prompts and resources.
             None => *key != COMMANDS || method == ListTools::NAME,
         });
-        let usable = servers.filter(|(key, _)| policy.may_use(who, key));
+        let usable = servers.filter(|(key, _)| rules.may_use(who, key));
         let mut causes = Vec::new();
         for (key, why) in usable {
             causes.push(format!("{key}: {}", why.as_ref()?));
@@ -221,26 +242,25 @@ impl Shared {
     /// Whether somebody may use what a route leads to under a name. Rules judge the URI of
     /// a resource as it is and in its plainest spelling, and the template that it fits.
     pub(super) fn judge(&self, who: &Who, route: &Route, asked: &str) -> Decision {
-        let policy = self.policy();
-        let server = &*route.server;
+        let (rules, server) = (self.rules(), &*route.server);
         if route.kind == Kind::Resource {
             let plain = plainest(&route.name);
-            let is_denied = policy.is_denied(who, server, &plain);
-            return policy.decide(who, server, if is_denied { &plain } else { &route.name });
+            let is_denied = rules.is_denied(who, server, &plain);
+            return rules.decide(who, server, &[if is_denied { &plain } else { &route.name }]);
         }
         if route.kind != Kind::Template || asked == route.name {
-            return policy.decide(who, server, &route.name);
+            return rules.decide(who, server, &[&route.name]);
         }
-        policy.decide_all(who, server, &[&route.name, asked, &plainest(asked)])
+        rules.decide(who, server, &[&route.name, asked, &plainest(asked)])
     }
 
     /// The full names that a bare name could mean for somebody.
     pub(super) fn candidates(&self, who: &Who, name: &str) -> Vec<String> {
-        let (routes, policy) = (self.routes(), self.policy());
+        let (routes, rules) = (self.routes(), self.rules());
         let meant = routes.bare.get(name).map(Vec::as_slice).unwrap_or_default();
         let visible = meant
             .iter()
-            .filter(|(_, route)| policy.decide(who, &route.server, &route.name).is_allowed);
+            .filter(|(_, route)| rules.decide(who, &route.server, &[&route.name]).is_allowed);
         visible.map(|(advertised, _)| advertised.clone()).collect()
     }
 

@@ -86,7 +86,7 @@ impl Gateway {
                 None => (String::new(), tool.to_owned()),
             },
         };
-        let mut decision = self.0.shared.policy().decide(who, &server, &name);
+        let mut decision = self.0.shared.rules().decide(who, &server, &[&name]);
         let routes = self.0.shared.routes();
         let is_it = |it: &Route| it.kind == Kind::Tool && *it.server == *server && it.name == name;
         if decision.is_allowed && !routes.own.values().any(is_it) {

@@ -1,13 +1,16 @@
 //! G: reloads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline::client::{Client, Preference};
 use bowline::http::Mounted;
-use bowline::{Server, Tool};
+use bowline::{ErrorObject, Incoming, Next, Server, Tool};
+use bowline_gateway::gateway::{Gateway, Plan, ServerPlan};
+use bowline_gateway::redact::Redactor;
 
-use crate::world::{call, connect, names, plan, serve, server, simple, soon, start};
+use crate::world::{call, connect, names, plan, rule, serve, server, simple, soon, start, until};
 
 #[tokio::test]
 async fn g57_a_reload_under_load_fails_no_call_and_keeps_what_did_not_change() {
@@ -16,7 +19,7 @@ async fn g57_a_reload_under_load_fails_no_call_and_keeps_what_did_not_change() {
     let kept = server("kept", move || {
         counted.fetch_add(1, Ordering::SeqCst);
         let slow = Tool::new("slow", || async {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
             "slow"
         });
         Ok(Server::new("kept", "1").with(slow))
@@ -77,4 +80,106 @@ async fn each_server_has_its_own_endpoint_with_its_own_names() {
     assert_eq!(status, 200);
     gateway.reload(plan(vec![simple("two", &["b"])])).await.unwrap();
     assert!(gateway.mounted("/servers/one/mcp").is_none());
+}
+
+fn hanging(key: &str) -> ServerPlan {
+    server(key, || {
+        let never = |_: Incoming, _: Next| std::future::pending();
+        Ok(Server::new("hanging", "1").middleware(never))
+    })
+}
+
+#[tokio::test]
+async fn what_a_reload_revokes_is_revoked_before_its_servers_have_answered() {
+    let allowing = |servers: Vec<ServerPlan>, what: &str| {
+        let mut plan = plan(servers);
+        plan.policy.rules = vec![rule("r", &[], &[what], &[])];
+        plan.start = Duration::from_secs(3600);
+        plan
+    };
+    let one = simple("one", &["a", "b"]);
+    let (gateway, client) = connect(allowing(vec![one.clone()], "one/a")).await;
+    assert_eq!(call(&client, "one__a").await.unwrap(), "one a");
+    let next = allowing(vec![one, hanging("two")], "one/b");
+    let reloading = gateway.clone();
+    let reload = tokio::spawn(async move { reloading.reload(next).await.unwrap() });
+    until(async || call(&client, "one__a").await.is_err()).await;
+    // What it allows may be about what is not there yet.
+    assert!(call(&client, "one__b").await.is_err());
+    assert!(names(&client).await.is_empty() && !reload.is_finished());
+    // Nothing has changed if it is given up.
+    reload.abort();
+    until(async || call(&client, "one__a").await.is_ok()).await;
+    assert!(call(&client, "one__b").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hung_before_keeps_no_reload_waiting() {
+    let mut hangs = plan(vec![simple("one", &["a"]), hanging("two")]);
+    hangs.start = Duration::from_secs(3600);
+    let (gateway, _client) = connect(hangs.clone()).await;
+    let started = tokio::time::Instant::now();
+    gateway.reload(hangs).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+/// A plan with a server that tells two secrets, of which this plan knows one; and what people hear.
+fn telling(secret: &str) -> (Plan, Arc<Mutex<Vec<String>>>) {
+    let one = server("one", || {
+        let tell = |incoming: Incoming, next: Next| async move {
+            match &*incoming.method {
+                "tools/call" => Err(ErrorObject::internal("old-4711 and new-4712").into()),
+                _ => next.run(incoming).await,
+            }
+        };
+        Ok(Server::new("one", "1").middleware(tell).with(Tool::new("a", || async { "a" })))
+    });
+    let mut plan = plan(vec![one]);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&heard);
+    plan.redactor = Arc::new(Redactor::new([secret.to_owned()]));
+    plan.report = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
+    (plan, heard)
+}
+
+#[tokio::test]
+async fn a_secret_that_was_replaced_stays_hidden_while_it_is_in_use() {
+    let (first, heard) = telling("old-4711");
+    let (gateway, client) = connect(first).await;
+    let (mut second, _) = telling("new-4712");
+    second.servers.push(server("two", || Err("it has old-4711".to_owned())));
+    soon(gateway.reload(second.clone())).await.unwrap();
+    let told = call(&client, "one__a").await.unwrap_err();
+    assert!(told.contains("[redacted] and [redacted]"), "{told}");
+    let lines = heard.lock().unwrap().concat();
+    assert!(lines.contains("two: is down: it has [redacted]"), "{lines}");
+    // Then nobody has it any more.
+    soon(gateway.reload(second)).await.unwrap();
+    let told = call(&client, "one__a").await.unwrap_err();
+    assert!(told.contains("old-4711 and [redacted]"), "{told}");
+}
+
+#[tokio::test]
+async fn a_reload_that_fails_has_changed_nothing() {
+    let (first, heard) = telling("old-4711");
+    let serve = |server: Server, key: &str| {
+        let twice = |server: Server| server.with(Tool::new("a", || async { "a" }));
+        let is_bad = key == "bad";
+        if is_bad {
+            twice(twice(server)).http().into_service()
+        } else {
+            server.http().into_service()
+        }
+    };
+    let (gateway, server) = soon(Gateway::start(first, Box::new(serve))).await.unwrap();
+    let client = Client::connect(server).await.unwrap();
+    let (mut second, unheard) = telling("new-4712");
+    second.servers.push(simple("bad", &["a"]));
+    second.policy.is_open = false;
+    soon(gateway.reload(second)).await.unwrap_err();
+    let told = call(&client, "one__a").await.unwrap_err();
+    assert!(told.contains("[redacted] and"), "{told}");
+    assert!(heard.lock().unwrap().concat().contains("one: is up"));
+    assert!(unheard.lock().unwrap().is_empty());
+    assert_eq!(names(&client).await, ["one__a"]);
 }
