@@ -211,7 +211,7 @@ impl Door {
             Refused::new("limited", limited(is_tool, &route.server, wait))
         };
         // A request and its further rounds are one.
-        if !self.goes_on(&incoming) {
+        if !self.goes_on(&incoming, &caller) {
             shared.take(route, &caller).map_err(too_many)?;
         }
         let running = shared.run(route, &caller);
@@ -225,7 +225,7 @@ impl Door {
                 // Nobody is asked about each key, and nothing runs unasked.
                 return Ok(Ended::from(Ok(Answer::Completion(CompleteResult::default()))));
             }
-            match agree(&shared.agreements, &incoming, route, used.name).await {
+            match agree((&shared.agreements, &caller), &incoming, route, used.name).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => return Err(Refused::new("declined", declined(is_tool, why))),
                 Err(failure) => return Ok(Ended::from(Err(failure))),
@@ -235,13 +235,13 @@ impl Door {
     }
 
     /// Whether a request goes on with one that was counted. Its state says so, once.
-    fn goes_on(&self, incoming: &Incoming) -> bool {
+    fn goes_on(&self, incoming: &Incoming, caller: &str) -> bool {
         if !incoming.context.is_continued() {
             return false;
         }
         let params = incoming.params.as_ref().and_then(|it| it.parse::<RawMembers<'_>>().ok());
         match params.as_ref().and_then(|it| it.get("requestState")) {
-            Some(state) => self.shared.continued.spend_digest(state.get()),
+            Some(state) => self.shared.continued.spend_digest(caller, state.get()),
             // A task runs again.
             None => true,
         }

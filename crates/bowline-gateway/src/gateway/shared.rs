@@ -290,10 +290,14 @@ impl Shared {
         Some(Running { shared: Arc::clone(self), key: Some(key) })
     }
 
-    /// How long a call to a server may take.
+    /// How long a call to a server may take, if its settings say so.
+    pub(super) fn limit(&self, server: &str) -> Option<Duration> {
+        get(&self.limits).get(server)?.timeout
+    }
+
+    /// How long a call to where a route leads may take.
     pub(super) fn timeout(&self, route: &Route) -> Duration {
-        let limits = get(&self.limits);
-        limits.get(&*route.server).and_then(|it| it.timeout).unwrap_or(TIMEOUT)
+        self.limit(&route.server).unwrap_or(TIMEOUT)
     }
 
     /// Why calls to where a route leads must fail at once, if they must.

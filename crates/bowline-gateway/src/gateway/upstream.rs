@@ -280,7 +280,6 @@ async fn follow(
     proxy: Proxy,
     mut watch: StateWatch,
 ) -> Option<Cause> {
-    let busy = upstream.upgrade()?.plan.timeout.unwrap_or(BUSY);
     let (mut seen, mut misses, mut probe) = (0, 0, Instant::now() + PROBE);
     loop {
         let now = tokio::select! {
@@ -307,7 +306,9 @@ async fn follow(
                 }
             }
             () = tokio::time::sleep_until(probe) => {
-                let answered = ask(proxy.client(), busy).await;
+                // A reload may have changed it.
+                let limit = around.shared.limit(&upstream.upgrade()?.plan.key);
+                let answered = ask(proxy.client(), limit.unwrap_or(BUSY)).await;
                 misses = if answered.is_ok() { 0 } else { misses + 1 };
                 probe = Instant::now() + if misses == 0 { PROBE } else { AGAIN };
                 answered.map(|()| None)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bowline::client::{Client, FormAnswer, Preference};
 use bowline::{ErrorCode, ErrorObject, Incoming, Next, Server, Tool};
-use bowline_gateway::gateway::{Gateway, Health};
+use bowline_gateway::gateway::{Gateway, Health, ServerPlan};
 use serde_json::json;
 
 use crate::world::{connect, dead, names, plan, server, simple, start};
@@ -76,9 +76,9 @@ async fn names_of(client: &Client) -> Vec<String> {
     tools.into_iter().map(|it| it.name).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn b_a_server_that_is_busy_with_one_long_call_is_left_alone() {
-    let one = server("one", || {
+/// A server that does not answer pings, with a call that takes 1,500 seconds.
+fn deaf() -> ServerPlan {
+    let mut one = server("one", || {
         // As one that does one thing at a time.
         let deaf = |incoming: Incoming, next: Next| async move {
             match &*incoming.method {
@@ -93,13 +93,22 @@ async fn b_a_server_that_is_busy_with_one_long_call_is_left_alone() {
         let limits = bowline::Limits { deadline: Duration::from_secs(7200), ..Default::default() };
         Ok(Server::new("one", "1").limits(limits).middleware(deaf).with(long))
     });
-    let mut plan = plan(vec![one]);
-    plan.servers[0].timeout = Some(Duration::from_secs(1800));
-    plan.servers[0].preference = Preference::Legacy;
-    let (gateway, client) = connect(plan).await;
-    assert_eq!(call(&client, "one__long").await.unwrap(), "done");
-    assert_eq!(starts(&gateway), 1);
-    assert_eq!(gateway.status().servers[0].health, Health::Up);
+    one.preference = Preference::Legacy;
+    one
+}
+
+#[tokio::test(start_paused = true)]
+async fn b_a_server_that_is_busy_with_one_long_call_is_left_alone() {
+    let mut patient = plan(vec![deaf()]);
+    patient.servers[0].timeout = Some(Duration::from_secs(1800));
+    for is_reloaded in [false, true] {
+        let first = if is_reloaded { plan(vec![deaf()]) } else { patient.clone() };
+        let (gateway, client) = connect(first).await;
+        gateway.reload(patient.clone()).await.unwrap();
+        assert_eq!(call(&client, "one__long").await.unwrap(), "done");
+        assert_eq!(starts(&gateway), 1);
+        assert_eq!(gateway.status().servers[0].health, Health::Up);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +159,7 @@ async fn c29_lists_stay_for_the_grace_time_after_the_end_and_no_longer() {
 }
 
 /// A server whose lists change without a word, and that fails the next so many of them.
-fn silent(failures: &Arc<AtomicUsize>) -> (bowline_gateway::gateway::ServerPlan, Registries) {
+fn silent(failures: &Arc<AtomicUsize>) -> (ServerPlan, Registries) {
     let (keep, registries) = std::sync::mpsc::channel();
     let failures = Arc::clone(failures);
     let mut one = server("one", move || {

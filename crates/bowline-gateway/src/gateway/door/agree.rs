@@ -22,27 +22,62 @@ use crate::gateway::upstream::lock;
 
 /// Agreements that were used, until the state that carries them expires.
 #[derive(Default)]
-pub(in crate::gateway) struct Agreements(Mutex<HashMap<String, Instant>>);
+pub(in crate::gateway) struct Agreements(Mutex<Used>);
+
+#[derive(Default)]
+struct Used {
+    /// What each caller has used, and when.
+    callers: HashMap<String, HashMap<String, Instant>>,
+    count: usize,
+    swept: Option<Instant>,
+}
 
 /// Longer than sealed state is valid: `Limits::request_state_age`.
 const KEPT: Duration = Duration::from_secs(1000);
 
-/// The most that are remembered. When there are more, no agreement is accepted.
+/// How many are remembered. When there are more, no agreement is accepted of callers that have used
+/// their share, and none at all when there are twice as many.
 const MOST: usize = 100_000;
+
+/// How often they are forgotten: that costs a look at each of them.
+const SWEEP: Duration = Duration::from_secs(1);
 
 impl Agreements {
     /// Uses what a text says. Returns whether it was not used before.
-    pub(super) fn spend_digest(&self, text: &str) -> bool {
-        self.spend(&hex(digest(&SHA256, text.as_bytes()).as_ref()))
+    pub(super) fn spend_digest(&self, caller: &str, text: &str) -> bool {
+        self.spend(caller, &hex(digest(&SHA256, text.as_bytes()).as_ref()))
     }
 
-    /// Uses an agreement. Returns whether it was not used before.
-    fn spend(&self, number: &str) -> bool {
+    /// Uses an agreement of a caller. Returns whether it was not used before.
+    fn spend(&self, caller: &str, number: &str) -> bool {
         let mut used = lock(&self.0);
-        if used.len() >= MOST {
-            used.retain(|_, at| at.elapsed() < KEPT);
+        if used.count >= MOST {
+            used.sweep();
         }
-        used.len() < MOST && used.insert(number.to_owned(), Instant::now()).is_none()
+        let share = MOST / (used.callers.len() + 1);
+        let own = used.callers.get(caller).map_or(0, HashMap::len);
+        if used.count >= MOST && (own >= share || used.count >= 2 * MOST) {
+            return false;
+        }
+        let own = used.callers.entry(caller.to_owned()).or_default();
+        let is_new = own.insert(number.to_owned(), Instant::now()).is_none();
+        used.count += usize::from(is_new);
+        is_new
+    }
+}
+
+impl Used {
+    /// Forgets what has expired.
+    fn sweep(&mut self) {
+        if self.swept.is_some_and(|swept| swept.elapsed() < SWEEP) {
+            return;
+        }
+        self.callers.retain(|_, own| {
+            own.retain(|_, at| at.elapsed() < KEPT);
+            !own.is_empty()
+        });
+        self.count = self.callers.values().map(HashMap::len).sum();
+        self.swept = Some(Instant::now());
     }
 }
 
@@ -52,7 +87,7 @@ const ARGUMENTS: usize = 40;
 
 /// Asks the user, unless they have agreed to this very run. The inner error is for the model.
 pub(super) async fn agree(
-    agreements: &Agreements,
+    (agreements, caller): (&Agreements, &str),
     incoming: &Incoming,
     route: &Route,
     asked: &str,
@@ -71,7 +106,7 @@ pub(super) async fn agree(
     }
     let state = context.request_state::<Value>().map(|it| it.to_string()).unwrap_or_default();
     let state = hex(digest(&SHA256, state.as_bytes()).as_ref());
-    if agreements.spend(&format!("{number} {state}")) {
+    if agreements.spend(caller, &format!("{number} {state}")) {
         return Ok(Ok(()));
     }
     let what = "the user's agreement to this call was used; call again without requestState";
@@ -160,8 +195,22 @@ mod tests {
     #[test]
     fn an_agreement_is_spent_once() {
         let agreements = Agreements::default();
-        assert!(agreements.spend("a"));
-        assert!(!agreements.spend("a"));
-        assert!(agreements.spend("b"));
+        assert!(agreements.spend("ann", "a"));
+        assert!(!agreements.spend("ann", "a"));
+        assert!(agreements.spend("ann", "b"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_uses_many_keeps_no_other_from_agreeing() {
+        let agreements = Agreements::default();
+        for number in 0..MOST {
+            assert!(agreements.spend("ann", &number.to_string()));
+        }
+        assert!(!agreements.spend("ann", "more"));
+        assert!(agreements.spend("bob", "one"));
+        assert!(!agreements.spend("bob", "one"));
+        // Room is made by time.
+        tokio::time::advance(KEPT).await;
+        assert!(agreements.spend("ann", "more"));
     }
 }
