@@ -37,7 +37,7 @@ use tokio::task::{AbortHandle, JoinSet};
 pub use self::audit::{Audit, Broken, Record, verify};
 pub use self::command::CommandTool;
 use self::door::Door;
-use self::merge::{COMMANDS, Merged, Source, advertised, merge};
+use self::merge::{COMMANDS, Merged, PROBLEMS, Source, advertised, merge};
 pub use self::metrics::serve_metrics;
 pub use self::plan::{Plan, ServerPlan};
 pub use self::policy::{Decision, Policy, Rule, Who};
@@ -304,6 +304,11 @@ impl Inner {
             let why = format!("the lists cannot be merged: {error}");
             servers.values_mut().for_each(|it| *it = Some(why.clone()));
             routes.problems.push(why);
+        }
+        for it in &sources {
+            let left_out = it.proxy.left_out().into_iter().take(PROBLEMS);
+            let key = &it.plan.key;
+            routes.problems.extend(left_out.map(|why| format!("{key}: left out: {why}")));
         }
         (routes.servers, routes.refusing) = (servers, refusing);
         self.shared.tell_new(&routes.problems);

@@ -186,6 +186,12 @@ impl Proxy {
         self.mirror.refresh();
     }
 
+    /// What the upstream server lists and the proxy leaves out, because nobody can be served it:
+    /// why, with its name.
+    pub fn left_out(&self) -> Vec<String> {
+        self.mirror.left_out()
+    }
+
     /// How often something could not be passed on. Outlives the proxy.
     pub fn losses(&self) -> Arc<Losses> {
         self.mirror.upstream.pool.losses()

@@ -56,7 +56,7 @@ pub(super) struct Routes {
 const LONGEST: usize = 64 - 12;
 
 /// How many problems of one server people are told: names are its choice.
-const PROBLEMS: usize = 20;
+pub(super) const PROBLEMS: usize = 20;
 
 /// The name at the endpoint for all servers.
 pub(super) fn advertised(has_prefixes: bool, prefix: &str, name: &str) -> String {

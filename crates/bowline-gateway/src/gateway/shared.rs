@@ -107,7 +107,7 @@ impl Shared {
         put(&self.rules, Rules { now: Arc::new(plan.policy.clone()), coming: None });
         put(&self.audit, plan.audit.clone());
         if let Some(telemetry) = &plan.telemetry {
-            telemetry.measures(&self.metrics);
+            telemetry.measures(&self.metrics, &plan.report);
         }
         put(&self.telemetry, plan.telemetry.clone());
         let limits = plan.servers.iter().map(|it| {

@@ -27,6 +27,7 @@ use self::span::Span;
 pub(super) use self::span::error_type;
 use super::metrics::Metrics;
 use super::upstream::lock;
+use crate::bridge::Report;
 
 /// How many spans wait to be sent. Beyond it, new ones are dropped.
 const WAITING: usize = 4096;
@@ -64,6 +65,7 @@ impl Destination {
 pub struct Telemetry {
     messages: mpsc::Sender<Message>,
     metrics: Arc<OnceLock<Arc<Metrics>>>,
+    report: Arc<Mutex<Option<Report>>>,
     dropped: Arc<AtomicU64>,
     full: Arc<Notify>,
     task: Mutex<Option<AbortHandle>>,
@@ -85,11 +87,13 @@ impl Telemetry {
     pub fn start(to: Destination) -> Result<Self, bowline_web::WebError> {
         let web = Web::builder().header_timeout(Some(Duration::from_secs(10))).build()?;
         let (messages, waiting) = mpsc::channel(WAITING);
-        let metrics = Arc::new(OnceLock::new());
+        let (metrics, report) = (Arc::new(OnceLock::new()), Arc::default());
         let (dropped, full) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
-        let exporter = Exporter::new(to, web, Arc::clone(&metrics), Arc::clone(&dropped));
+        let place = (to, Arc::clone(&report));
+        let exporter = Exporter::new(place, web, Arc::clone(&metrics), Arc::clone(&dropped));
         let task = tokio::spawn(exporter.run(waiting, Arc::clone(&full))).abort_handle();
-        Ok(Self { messages, metrics, dropped, full, task: Mutex::new(Some(task)) })
+        let task = Mutex::new(Some(task));
+        Ok(Self { messages, metrics, report, dropped, full, task })
     }
 
     /// Sends everything that waits, and waits for that at most so long.
@@ -119,10 +123,11 @@ impl Telemetry {
         }
     }
 
-    /// What is measured here is sent from now on.
-    pub(super) fn measures(&self, metrics: &Arc<Metrics>) {
+    /// What is measured here is sent from now on, and trouble with it reported.
+    pub(super) fn measures(&self, metrics: &Arc<Metrics>, report: &Report) {
         // One gateway has one set of them, whatever it reloads.
         let _ = self.metrics.set(Arc::clone(metrics));
+        *lock(&self.report) = Some(Arc::clone(report));
     }
 }
 

@@ -1,6 +1,7 @@
 //! D: names that never move, URIs that stay.
 
-use bowline::{Resource, Server, Tool};
+use bowline::client::Preference;
+use bowline::{Answer, Incoming, Json, Next, Resource, Server, Tool};
 use bowline_gateway::bridge::ToolRules;
 use bowline_gateway::gateway::CommandTool;
 use serde_json::json;
@@ -74,6 +75,29 @@ async fn d39_hostile_names_lead_nowhere_else() {
     let (_gateway, client) = connect(plan(vec![evil, simple("good", &["pay"])])).await;
     assert_eq!(call(&client, "good__pay").await.unwrap(), "good pay");
     assert_eq!(call(&client, "evil__good__pay").await.unwrap(), "evil");
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_reported() {
+    let mut odd = server("odd", || {
+        let spoil = |incoming: Incoming, next: Next| async move {
+            match &*incoming.method {
+                "tools/list" => Ok(Answer::Verbatim(Json::from(json!({ "tools": [
+                    { "name": "good", "inputSchema": { "type": "object" } },
+                    { "name": "bad", "inputSchema": { "type": "string" } },
+                ] })))),
+                _ => next.run(incoming).await,
+            }
+        };
+        let good = Tool::new("good", || async { "good" });
+        Ok(Server::new("odd", "1").middleware(spoil).with(good))
+    });
+    odd.preference = Preference::Legacy;
+    let (gateway, client) = connect(plan(vec![odd])).await;
+    assert_eq!(names(&client).await, ["odd__good"]);
+    let problems = gateway.status().problems;
+    let [told] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(told.starts_with("odd: left out: tool \"bad\": the input schema"), "{told}");
 }
 
 pub(crate) fn say() -> CommandTool {

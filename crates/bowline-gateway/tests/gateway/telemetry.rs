@@ -277,7 +277,13 @@ async fn a_receiver_that_fails_costs_spans_and_no_calls() {
     let telemetry =
         Telemetry::start(Destination::new(bowline_web::Url::parse(&site.url).unwrap())).unwrap();
     let telemetry = Arc::new(telemetry);
-    let plan = Plan { telemetry: Some(Arc::clone(&telemetry)), ..plan(vec![far()]) };
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let plan = Plan {
+        telemetry: Some(Arc::clone(&telemetry)),
+        report: Arc::new(move |line: &str| heard.lock().unwrap().push(line.to_owned())),
+        ..plan(vec![far()])
+    };
     let (_gateway, front) = start(plan).await;
     let client = client(front, Preference::Auto).await;
     for _ in 0..20 {
@@ -285,4 +291,7 @@ async fn a_receiver_that_fails_costs_spans_and_no_calls() {
     }
     soon(telemetry.flush(Duration::from_secs(20))).await;
     assert!(telemetry.dropped() >= 40, "{}", telemetry.dropped());
+    let told = told.lock().unwrap().clone();
+    let said = told.iter().filter(|it| it.contains("telemetry does not arrive at http://"));
+    assert_eq!(said.count(), 1, "{told:?}");
 }

@@ -17,6 +17,7 @@ use crate::client::{CallError, Change, Peer};
 use crate::server::{BoxFuture, CompleteOutcome, CompleteSource, Entries};
 use crate::{
     BuildError, Completing, Context, HandlerError, Prompt, Resource, Step, TaskMode, Tool,
+    with_causes,
 };
 
 /// Which lists to ask for.
@@ -55,10 +56,24 @@ impl Lists {
     }
 }
 
+/// What the server lists and nobody can be served, and why.
+#[derive(Clone, Default)]
+pub(super) struct LeftOut {
+    tools: Vec<String>,
+    prompts: Vec<String>,
+    resources: Vec<String>,
+}
+
+impl LeftOut {
+    pub(super) fn all(&self) -> impl Iterator<Item = &String> {
+        self.tools.iter().chain(&self.prompts).chain(&self.resources)
+    }
+}
+
 /// Asks for lists. Entries whose definitions have not changed stay, and so do other lists.
 pub(super) async fn list(
     upstream: &Arc<Upstream>,
-    old: &Entries,
+    (old, left_out): (&Entries, &mut LeftOut),
     lists: Lists,
 ) -> Result<Entries, CallError> {
     let client = &upstream.client;
@@ -67,6 +82,7 @@ pub(super) async fn list(
     let (mut new, mut seen) = (old.clone(), HashSet::new());
     if lists.tools {
         new.tools.clear();
+        left_out.tools.clear();
         if offered.tools.is_some() {
             for mut definition in client.list_tools().without_cache().await? {
                 let Some(name) = upstream.name_of(&definition.name) else { continue };
@@ -76,26 +92,30 @@ pub(super) async fn list(
                 let known = old.tools.iter().find(|it| it.definition == definition).cloned();
                 if is_new(&mut seen, "tool", &definition.name) {
                     let theirs = Theirs { name: theirs, mode };
-                    keep(&mut new.tools, known, || tool(upstream, theirs, definition).build());
+                    let to = (&mut new.tools, &mut left_out.tools);
+                    keep(to, known, || tool(upstream, theirs, definition).build());
                 }
             }
         }
     }
     if lists.prompts {
         new.prompts.clear();
+        left_out.prompts.clear();
         if offered.prompts.is_some() {
             for definition in client.list_prompts().without_cache().await? {
                 let known = old.prompts.iter().find(|it| it.definition == definition).cloned();
                 if is_new(&mut seen, "prompt", &definition.name) {
-                    keep(&mut new.prompts, known, || prompt(upstream, definition).build());
+                    let to = (&mut new.prompts, &mut left_out.prompts);
+                    keep(to, known, || prompt(upstream, definition).build());
                 }
             }
         }
     }
     if lists.resources {
         new.resources.clear();
+        left_out.resources.clear();
         if offered.resources.is_some() {
-            list_resources(upstream, old, &mut new).await?;
+            list_resources(upstream, old, (&mut new, left_out)).await?;
         }
     }
     Ok(new)
@@ -104,13 +124,14 @@ pub(super) async fn list(
 async fn list_resources(
     upstream: &Arc<Upstream>,
     old: &Entries,
-    new: &mut Entries,
+    (new, left_out): (&mut Entries, &mut LeftOut),
 ) -> Result<(), CallError> {
     let (known, mut seen) = (old.resources.as_slice(), HashSet::new());
     for definition in upstream.client.list_resources().without_cache().await? {
         let known = known.iter().find(|it| it.template.is_none() && it.definition == definition);
         if is_new(&mut seen, "resource", &definition.uri) {
-            keep(&mut new.resources, known.cloned(), || resource(upstream, definition).build());
+            let to = (&mut new.resources, &mut left_out.resources);
+            keep(to, known.cloned(), || resource(upstream, definition).build());
         }
     }
     // Servers without templates may not know the method.
@@ -121,7 +142,8 @@ async fn list_resources(
         let mut templates = known.iter().filter(|it| it.template.is_some());
         let known = templates.find(|it| it.template_definition() == definition);
         if is_new(&mut seen, "template", &definition.uri_template) {
-            keep(&mut new.resources, known.cloned(), || template(upstream, definition).build());
+            let to = (&mut new.resources, &mut left_out.resources);
+            keep(to, known.cloned(), || template(upstream, definition).build());
         }
     }
     Ok(())
@@ -133,10 +155,17 @@ fn is_new(seen: &mut HashSet<(&'static str, String)>, kind: &'static str, name: 
 }
 
 /// Adds an entry as it is known, or a new one. What cannot be an entry is left out.
-fn keep<E>(entries: &mut Vec<E>, known: Option<E>, build: impl FnOnce() -> Result<E, BuildError>) {
+fn keep<E>(
+    (entries, left_out): (&mut Vec<E>, &mut Vec<String>),
+    known: Option<E>,
+    build: impl FnOnce() -> Result<E, BuildError>,
+) {
     match known.map_or_else(build, Ok) {
         Ok(entry) => entries.push(entry),
-        Err(problem) => tracing::warn!(%problem, "left out of a proxy"),
+        Err(problem) => {
+            tracing::warn!(%problem, "left out of a proxy");
+            left_out.push(with_causes(&problem));
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) struct Mirror {
 #[derive(Default)]
 struct State {
     entries: Arc<Entries>,
+    left_out: entries::LeftOut,
     places: Vec<Place>,
     /// Where changes of resources are announced, and nothing else.
     watching: Vec<Place>,
@@ -58,8 +59,10 @@ impl Mirror {
             tracing::debug!(%error, "the upstream server reports no changes of its lists");
         });
         let news = News::new(changes.ok(), &upstream.client);
-        let listed = entries::list(&upstream, &Entries::default(), entries::Lists::ALL).await?;
-        let state = State { entries: Arc::new(listed), ..State::default() };
+        let mut left_out = entries::LeftOut::default();
+        let from = (&Entries::default(), &mut left_out);
+        let listed = entries::list(&upstream, from, entries::Lists::ALL).await?;
+        let state = State { entries: Arc::new(listed), left_out, ..State::default() };
         let mirror = Arc::new(Self {
             upstream,
             state: Mutex::new(state),
@@ -77,6 +80,11 @@ impl Mirror {
         Arc::clone(&lock(&self.state).entries)
     }
 
+    /// What it lists and nobody can be served, and why.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        lock(&self.state).left_out.all().cloned().collect()
+    }
+
     pub(super) fn refresh(&self) {
         self.refresh.notify_one();
     }
@@ -84,10 +92,12 @@ impl Mirror {
     /// Lists again, and updates every place. Returns whether that worked.
     async fn update(&self, lists: entries::Lists) -> bool {
         let old = self.entries();
-        match entries::list(&self.upstream, &old, lists).await {
+        let mut left_out = lock(&self.state).left_out.clone();
+        match entries::list(&self.upstream, (&old, &mut left_out), lists).await {
             Ok(new) => {
                 let new = Arc::new(new);
                 let mut state = lock(&self.state);
+                state.left_out = left_out;
                 state.entries = Arc::clone(&new);
                 state.places.retain(|place| !place.is_gone());
                 let places = state.places.clone();

@@ -1,7 +1,7 @@
 //! Sends spans and metrics, in batches, again if that can help.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bowline::with_causes;
@@ -15,7 +15,10 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::Destination;
 use super::attribute;
 use super::span::Span;
+use crate::bridge::Report;
 use crate::gateway::metrics::Metrics;
+use crate::gateway::upstream::lock;
+use crate::redact;
 
 /// How many spans one request has.
 const BATCH: usize = 512;
@@ -37,18 +40,20 @@ pub(super) struct Exporter {
     metrics: Arc<OnceLock<Arc<Metrics>>>,
     dropped: Arc<AtomicU64>,
     spans: Vec<Span>,
-    /// Whether the last attempt failed, so that the log has each change once.
+    /// Who is told of trouble.
+    report: Arc<Mutex<Option<Report>>>,
+    /// Whether the last attempt failed, so that each change is told once.
     is_failing: bool,
 }
 
 impl Exporter {
     pub(super) fn new(
-        to: Destination,
+        (to, report): (Destination, Arc<Mutex<Option<Report>>>),
         web: Web,
         metrics: Arc<OnceLock<Arc<Metrics>>>,
         dropped: Arc<AtomicU64>,
     ) -> Self {
-        Self { to, web, metrics, dropped, spans: Vec::new(), is_failing: false }
+        Self { to, web, metrics, dropped, spans: Vec::new(), report, is_failing: false }
     }
 
     /// Sends until nobody has anything to send any more.
@@ -128,7 +133,7 @@ impl Exporter {
             let why = match self.post(path, body.clone()).await {
                 Ok(()) => {
                     if std::mem::take(&mut self.is_failing) {
-                        tracing::info!("telemetry arrives again");
+                        self.tell("telemetry arrives again");
                     }
                     return true;
                 }
@@ -141,9 +146,17 @@ impl Exporter {
                 },
             };
             if !std::mem::replace(&mut self.is_failing, true) {
-                tracing::warn!("telemetry does not arrive at {}: {why}", self.to.endpoint);
+                let endpoint = redact::url(self.to.endpoint.as_str());
+                self.tell(&format!("telemetry does not arrive at {endpoint}: {why}"));
             }
             return false;
+        }
+    }
+
+    fn tell(&self, what: &str) {
+        let report = lock(&self.report).clone();
+        if let Some(report) = report {
+            report(what);
         }
     }
 
