@@ -382,8 +382,10 @@ impl Resolved {
         match &self.location {
             Location::Command { env, args, .. } => {
                 let args: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
-                let values = env.iter().map(|(_, value)| value.to_string_lossy().into_owned());
-                values.chain(crate::redact::words(&args).1).collect()
+                let text = |it: &OsString| it.to_string_lossy().into_owned();
+                let env = env.iter().map(|(name, value)| (text(name), text(value)));
+                let env = env.filter(|(name, value)| !crate::redact::is_harmless(name, value));
+                env.map(|(_, value)| value).chain(crate::redact::words(&args).1).collect()
             }
             Location::Url { url, headers } => {
                 let of_url = crate::redact::secrets_in_url(url);

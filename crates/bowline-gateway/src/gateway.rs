@@ -148,7 +148,7 @@ impl Gateway {
         let inner = &self.0;
         let _one = inner.reloading.lock().await;
         let before = inner.now();
-        // What runs may know the secrets of the plan before, and what begins those of this one, also
+        // What runs may know the secrets of the old plan, and what begins those of this one, even
         // if this fails.
         inner.shared.hide(before.plan.redactor.and(&plan.redactor));
         let upstreams = inner.open(&plan, &before)?;

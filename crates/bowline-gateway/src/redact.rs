@@ -89,6 +89,19 @@ pub fn is_secret_option(name: &str) -> bool {
     is_secret_parameter(&name) || name.to_ascii_lowercase().ends_with("_key")
 }
 
+/// Whether the value of a variable hides nothing: a short word or number, such as a level of logs
+/// or a port, under a name that does not tell of a secret. Anything else may be one.
+#[must_use]
+pub fn is_harmless(name: &str, value: &str) -> bool {
+    const TELLING: [&str; 8] = ["auth", "cred", "key", "pass", "pin", "pwd", "secret", "token"];
+    let name = name.to_ascii_lowercase();
+    let is_telling = is_secret_parameter(&name) || TELLING.iter().any(|it| name.contains(it));
+    let all = |is: fn(&u8) -> bool| value.bytes().all(|byte| is(&byte));
+    let is_word = all(u8::is_ascii_lowercase) || all(u8::is_ascii_uppercase);
+    let longest = if is_word { 12 } else { 5 };
+    !is_telling && value.len() <= longest && (is_word || all(u8::is_ascii_digit))
+}
+
 /// Whether a word looks like a key or a token: long, of letters and digits without a pattern, or
 /// with a well-known beginning. Paths, packages and words do not.
 fn is_key(word: &str) -> bool {
@@ -318,6 +331,27 @@ mod tests {
             let (found, hidden) = words(&full);
             assert_eq!(found.join(" "), expected);
             assert_eq!(hidden, secrets, "{full:?}");
+        }
+    }
+
+    #[test]
+    fn levels_and_ports_are_no_secrets() {
+        for (name, value, is_harmless) in [
+            ("LOG_LEVEL", "error", true),
+            ("LEVEL", "INFO", true),
+            ("NODE_ENV", "production", true),
+            ("PORT", "8080", true),
+            ("DB_PASS", "error", false),
+            ("PGPASSWORD", "error", false),
+            ("API_KEY", "8080", false),
+            ("PIN", "8080", false),
+            ("SIG", "abcd", false),
+            ("DB", "hunter2", false),
+            ("DB", "correcthorsebattery", false),
+            ("NUMBER", "4929000000000000", false),
+            ("URL", "https://a.b", false),
+        ] {
+            assert_eq!(super::is_harmless(name, value), is_harmless, "{name}={value}");
         }
     }
 

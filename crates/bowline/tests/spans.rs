@@ -66,8 +66,8 @@ impl Kept {
     }
 }
 
-/// What hears all spans of this process. With one subscriber for each test, `tracing` would keep the
-/// opinion of a thread that has none.
+/// What hears all spans of this process. With one subscriber for each test, `tracing` would keep
+/// the opinion of a thread that has none.
 fn kept() -> Kept {
     static KEPT: LazyLock<Kept> = LazyLock::new(|| {
         let kept = Kept::default();

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::faulty::Fault;
 use super::task_faults::tasked;
-use super::{Running, check, good, not_found, post, settings};
+use super::{Running, check, not_found, post, settings};
 use crate::check::{CheckError, Target};
 use crate::frames::Http as Endpoint;
 use crate::probe::Settings;

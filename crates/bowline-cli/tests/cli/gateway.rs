@@ -252,6 +252,25 @@ inherit = [\"GATEWAY_*\"]
     assert!(seen("told").contains(SECRET));
 }
 
+#[cfg(unix)]
+#[test]
+fn what_servers_write_loses_secrets_and_not_the_names_of_levels() {
+    let home = Folder::new();
+    let own = "
+[servers.one]
+command = \"sh\"
+args = [\"-c\", \"echo \\\"error: $DB_PASS is wrong\\\" >&2; exit 3\"]
+env = { LOG_LEVEL = \"error\", DB_PASS = \"hunter\" }
+";
+    let file = home.write("g.toml", own);
+    let mut command = program(&home);
+    let mut child = command.arg("gateway").arg(file).stdin(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut told, "one: error: [redacted] is wrong");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn mistakes_in_names_are_found_before_anything_starts() {
     let home = Folder::new();

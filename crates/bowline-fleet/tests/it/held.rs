@@ -54,6 +54,7 @@ async fn no_heartbeat_waits_while_a_node_cleans_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::async_yields_async, reason = "the node cannot leave while the table is held")]
 async fn a_node_that_leaves_announces_what_failed_meanwhile() {
     let postgres = Postgres::start();
     let builder = Fleet::builder(postgres.database()).patience(PATIENCE);

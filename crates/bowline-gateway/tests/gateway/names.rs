@@ -84,7 +84,7 @@ async fn what_is_left_out_is_reported() {
             match &*incoming.method {
                 "tools/list" => Ok(Answer::Verbatim(Json::from(json!({ "tools": [
                     { "name": "good", "inputSchema": { "type": "object" } },
-                    { "name": "bad", "inputSchema": { "type": "string" } },
+                    { "name": "bad\u{7}", "inputSchema": { "type": "object" } },
                 ] })))),
                 _ => next.run(incoming).await,
             }
@@ -97,7 +97,7 @@ async fn what_is_left_out_is_reported() {
     assert_eq!(names(&client).await, ["odd__good"]);
     let problems = gateway.status().problems;
     let [told] = problems.as_slice() else { panic!("{problems:?}") };
-    assert!(told.starts_with("odd: left out: tool \"bad\": the input schema"), "{told}");
+    assert!(told.starts_with("odd: left out: tool \"bad\\u{7}\": a name"), "{told}");
 }
 
 pub(crate) fn say() -> CommandTool {

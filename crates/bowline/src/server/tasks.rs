@@ -41,8 +41,8 @@
 //! [`Context::once`](crate::Context::once), in this process or in a later one. A task that was
 //! running when its process ended runs again, too, if its tool [allows that](crate::Tool::rerun);
 //! otherwise it has failed, and says so. One whose handler waited for its turn, or had returned
-//! without a result or a question, runs in any case: nothing was cut down. A value that `once` has returned is stored, and its work
-//! is never done again; work that was cut down before that may be.
+//! without a result or a question, runs in any case: nothing was cut down. A value that `once` has
+//! returned is stored, and its work is never done again; work that was cut down before that may be.
 //!
 //! A task belongs to the [principal](crate::Principal) that started it. Tokens and headers are
 //! never stored: a run without a request has the name of the principal and no more.

@@ -387,17 +387,19 @@ async fn a_server_that_stops_begins_no_more_tasks() {
     }
     let service = busy(&shelf, 3);
     for id in &waiting {
-        let done = soon("an end", async {
-            loop {
-                let params = json!({ "taskId": id });
-                let found = modern(&service, "ada", "tasks/get", params).await.json();
-                if found["result"]["status"] != "working" {
-                    break found;
-                }
+        let look = async || {
+            let params = json!({ "taskId": id });
+            modern(&service, "ada", "tasks/get", params).await.json()
+        };
+        let ended = soon("an end", async {
+            let mut found = look().await;
+            while found["result"]["status"] == "working" {
                 tokio::time::sleep(Duration::from_millis(100)).await;
+                found = look().await;
             }
+            found
         });
-        let done = done.await;
-        assert_eq!(done["result"]["status"], "completed", "{done}");
+        let ended = ended.await;
+        assert_eq!(ended["result"]["status"], "completed", "{ended}");
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Exporter {
     metrics: Arc<OnceLock<Arc<Metrics>>>,
     dropped: Arc<AtomicU64>,
     spans: Vec<Span>,
-    /// Who is told of trouble.
+    /// Where trouble is reported.
     report: Arc<Mutex<Option<Report>>>,
     /// Whether the last attempt failed, so that each change is told once.
     is_failing: bool,
