@@ -103,8 +103,12 @@ async function axe(where) {
     assert.deepEqual(violations.map(it => `${where} ${it.id}: ${it.nodes[0].html.slice(0, 160)} ${it.nodes[0].failureSummary?.slice(0, 200)}`), []);
 }
 
-/** Everything that every view must pass: axe in light and dark, no sideways scrolling at 320 px. */
+/** Everything that every view must pass: axe in light and dark, nothing hidden drawn, no sideways scrolling at 320 px. */
 async function view(mode, name, picture) {
+    await check(mode, `${name}: what is hidden is not drawn`, async () => {
+        const drawn = await page.evaluate(() => [...document.querySelectorAll('[hidden]')].filter(it => getComputedStyle(it).display !== 'none').map(it => it.className));
+        assert.deepEqual(drawn, []);
+    });
     for (const scheme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme: scheme });
         await page.waitForFunction(it => document.documentElement.dataset.theme === it, scheme);
@@ -225,6 +229,8 @@ await check('modern', 'a resource is read', async () => {
 await view('modern', 'resources', 'resources');
 await check('modern', 'messages show exact bytes', async () => {
     await go('#/1/wire');
+    await page.locator('.wire .line', { hasText: 'calculator_arithmetic' }).first().waitFor();
+    assert.ok(!(await page.locator('.bytes').isVisible()), 'an empty message is shown');
     await page.locator('.wire .line', { hasText: 'calculator_arithmetic' }).first().click();
     await page.getByRole('button', { name: 'Exact bytes' }).first().click();
     assert.match(await page.locator('.bytes pre').first().textContent(), /^\{"jsonrpc":"2\.0","id":\d+,"method":"tools\/call"/);
