@@ -8,7 +8,7 @@ const load = name => import(pathToFileURL(join(process.argv[2], name)));
 const { difference, member, Num, parse, stringEnd, textMember, write } = await load('json.js');
 const { kind, resolve, shape } = await load('schema.js');
 const { isMarkdown, marks } = await load('markdown.js');
-const { Filter, percentile, statistics, Wire } = await load('session.js');
+const { Filter, HANG, hangs, percentile, statistics, Wire } = await load('session.js');
 const store = await load('store.js');
 const { copies } = await load('copies.js');
 
@@ -208,6 +208,22 @@ await check('requests are paired, rounds and polls below them, silence is marked
         ['tools/call', 3, 1, '0.1', 1]
     );
     assert.deepEqual([percentile([1, 2, 3, 4], 0.5), percentile([], 0.5), percentile([7], 0.99)], [2, 0, 7]);
+});
+await check('a lone request hangs by the clock, and a stream of changes never does', () => {
+    const wire = new Wire();
+    // Two lines came late: the clock of the session is at least as far ahead as the earliest of them says.
+    wire.add(asked(0.5, 1, 'subscriptions/listen'), 101);
+    assert.deepEqual([wire.now(200), hangs(wire.rows[0], 200)], [0.5, false], 'nothing waits');
+    wire.add(asked(1, 2), 100.25);
+    wire.add(asked(2, 3), 104);
+    wire.add(answered(2, 3), 104);
+    assert.deepEqual([wire.now(), wire.now(104), wire.now(106.25)], [2, 4.75, 7]);
+    const of = heard => wire.rows.map(it => hangs(it, wire.now(heard)));
+    assert.deepEqual(of(100.25 + HANG), [false, false, false]);
+    assert.deepEqual(of(100.5 + HANG), [false, true, false]);
+    assert.deepEqual(of(), [false, false, false], 'a session that is over goes on no more');
+    wire.add(answered(7, 2), 107);
+    assert.equal(wire.now(200), 7);
 });
 await check('a filter looks only at what is new or has changed', () => {
     const wire = new Wire();

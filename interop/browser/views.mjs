@@ -130,6 +130,13 @@ export async function lives({ page, check, connect, go, call, outcome, home, num
         const at = await number();
         const slow = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
         await call(slow, 'never');
+        // Nothing more is said on this connection: only a clock tells that the request hangs.
+        await go(`#/${slow}/wire`);
+        await page.locator('.wire .line.hang', { hasText: 'never' }).waitFor();
+        const width = () => page.locator('.wire .hang .track i').evaluate(it => it.getBoundingClientRect().width);
+        const before = await width();
+        await until(page, 'its bar grows', async () => (await width()) > before);
+        await go(`#/${slow}/tools/never`);
         await page.getByRole('button', { name: 'Cancel', exact: true }).click();
         await page.locator('main .tag', { hasText: /^cancelled$/ }).waitFor();
         await go(`#/${slow}/wire?q=notifications/cancelled`);

@@ -49,7 +49,10 @@ export class Wire {
         this.dropped = 0;
         this.drops = 0;
         this.characters = 0;
+        /** When the latest message was. */
         this.end = 0;
+        /** How far the clock of the session is ahead of that of the page, at least. */
+        this.ahead = -Infinity;
         /** @type {Map<string, Row>} */
         this.waiting = new Map();
         /** @type {Set<string>} */
@@ -66,8 +69,19 @@ export class Wire {
         return this.rows[0]?.seq ?? this.next;
     }
 
-    /** @param {string} text a line of a session file */
-    add(text) {
+    /**
+     * What time it is in the session, if something waits for an answer; else nothing happens after its latest message.
+     * @param {number} [heard] the clock of the page, if the session goes on
+     */
+    now(heard) {
+        if (heard !== undefined)
+            for (const row of this.waiting.values())
+                if (mayHang(row)) return Math.max(this.end, heard + this.ahead);
+        return this.end;
+    }
+
+    /** @param {string} text a line of a session file @param {number} [heard] when it came, on the clock of the page */
+    add(text, heard) {
         /** @type {Message} */
         let line;
         try {
@@ -84,6 +98,7 @@ export class Wire {
         const gap = this.rows.length && at - this.end >= GAP ? at - this.end : undefined;
         const before = this.rows.length;
         this.end = Math.max(this.end, at);
+        if (heard !== undefined) this.ahead = Math.max(this.ahead, at - heard);
         if (line.kind === 'message') {
             for (const one of Array.isArray(line.message) ? line.message : [line.message])
                 this.message(base, line, one);
@@ -205,6 +220,12 @@ export class Wire {
         return `${lines.join('\n')}\n`;
     }
 }
+
+/** A stream of changes is there to stay open. @param {Row} row */
+const mayHang = row => row.kind === 'request' && !row.answer && row.method !== 'subscriptions/listen';
+
+/** Whether a request has waited for too long. @param {Row} row @param {number} now */
+export const hangs = (row, now) => mayHang(row) && now - row.at > HANG;
 
 /** @param {unknown} it */
 const words = it =>

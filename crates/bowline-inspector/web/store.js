@@ -38,6 +38,9 @@ export const feed = { isCurrent: false };
 const gone = new Set();
 let characters = 0;
 
+/** The clock of the page, in seconds. */
+export const clock = () => performance.now() / 1000;
+
 /** @type {Set<(kinds: Set<string>) => void>} */
 export const listeners = new Set();
 /** @param {(kinds: Set<string>) => void} listener */
@@ -150,7 +153,7 @@ function fold(event) {
             if (calls.get(event.call)?.state === 'running') progress.set(event.call, event);
             break;
         case 'wire':
-            of().wire.add(event.line);
+            of().wire.add(event.line, clock());
             break;
         case 'forgotten':
             forget(event.prefix);

@@ -3,13 +3,15 @@
 import { copy, download, fill, h, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
 import { act, said } from './program.js';
-import { Filter, HANG, statistics, Wire } from './session.js';
-import { listen, nameOf, program } from './store.js';
+import { Filter, hangs, statistics, Wire } from './session.js';
+import { clock, listen, nameOf, program } from './store.js';
 
 /** @typedef {import('./store.js').Connection} Connection */
 /** @typedef {import('./session.js').Row} Row */
 
 const HEIGHT = 26;
+/** How often what waits is looked at, while nothing is heard. */
+const TICK_MS = 1000;
 /** How many rows are looked at before the next frame. */
 const SLICE = 20_000;
 
@@ -121,6 +123,9 @@ function table(wire) {
 /** @param {HTMLElement} main @param {Connection} connection @param {URLSearchParams} query */
 export function wireView(main, connection, query) {
     const wire = wireOf(connection, () => begin());
+    const isLive = () => !connection.isFile && ['open', 'connecting'].includes(connection.state);
+    /** What time it is in the session, as it is drawn. */
+    let now = wire.end;
     const number = (/** @type {string} */ name) => (query.has(name) ? Number(query.get(name)) : undefined);
     /** The part of the timeline that is shown. @type {{from?: number, to?: number}} */
     let zoom = { from: number('from'), to: number('to') };
@@ -158,8 +163,7 @@ export function wireView(main, connection, query) {
         const track = h('span.track', null, h('i'));
         track.style.setProperty('--at', String(row.at));
         if (!isPending) track.style.setProperty('--end', String(row.answer?.at ?? row.at));
-        // A stream of changes is there to stay open.
-        const isHang = isPending && row.method !== 'subscriptions/listen' && wire.end - row.at > HANG;
+        const isHang = hangs(row, now);
         const states = { error: row.error, child: row.child, pending: isPending, hang: isHang, gap: row.gap };
         const marks = Object.entries(states)
             .filter(([, is]) => is)
@@ -196,7 +200,7 @@ export function wireView(main, connection, query) {
     };
     const keyOf = (/** @type {number} */ index) => {
         const row = filter.shown[index];
-        return `${row.seq} ${row.answer ? 1 : wire.end - row.at > HANG ? 2 : 0} ${row === chosen}`;
+        return `${row.seq} ${row.answer ? 1 : hangs(row, now) ? 2 : 0} ${row === chosen}`;
     };
     const rows = virtual(box, HEIGHT, draw, keyOf);
     const whole = h(
@@ -212,11 +216,11 @@ export function wireView(main, connection, query) {
     );
     const scale = (/** @type {number} */ by) => () => {
         const from = zoom.from ?? 0;
-        const to = zoom.to ?? wire.end;
+        const to = zoom.to ?? now;
         const middle = chosen?.at ?? (from + to) / 2;
         const half = Math.max(0.001, ((to - from) / 2) * by);
         zoom = { from: Math.max(0, middle - half), to: middle + half };
-        if (zoom.from === 0 && (zoom.to ?? 0) >= wire.end) zoom = {};
+        if (zoom.from === 0 && (zoom.to ?? 0) >= now) zoom = {};
         begin();
     };
     /** Starts to filter anew. */
@@ -229,12 +233,14 @@ export function wireView(main, connection, query) {
         const isAtEnd = mayFollow && box.scrollTop + box.clientHeight > box.scrollHeight - 60;
         filter.update(SLICE);
         const from = zoom.from ?? 0;
+        now = wire.now(isLive() ? clock() : undefined);
+        const to = zoom.to ?? now;
         box.style.setProperty('--from', String(from));
-        box.style.setProperty('--whole', String(Math.max((zoom.to ?? wire.end) - from, 0.001)));
-        box.style.setProperty('--now', String(wire.end));
+        box.style.setProperty('--whole', String(Math.max(to - from, 0.001)));
+        box.style.setProperty('--now', String(now));
         const dropped = wire.dropped || program.hasDropped ? ', older ones were dropped' : '';
         const part =
-            zoom.from === undefined ? '' : ` from ${from.toFixed(3)} s to ${(zoom.to ?? wire.end).toFixed(3)} s`;
+            zoom.from === undefined ? '' : ` from ${from.toFixed(3)} s to ${to.toFixed(3)} s`;
         const [some, all] = [filter.shown.length, wire.rows.length].map(it => it.toLocaleString('en'));
         count.textContent = `${some} of ${all}${part}${dropped}`;
         whole.hidden = zoom.from === undefined;
@@ -294,10 +300,18 @@ export function wireView(main, connection, query) {
         bytes
     );
     begin();
+    const tick = setInterval(() => {
+        if (!box.isConnected) return end();
+        if (isLive() && wire.now(clock()) > wire.end) refresh();
+    }, TICK_MS);
     const stop = listen(kinds => {
-        if (!box.isConnected) return stop();
+        if (!box.isConnected) return end();
         if (kinds.has('wire')) refresh();
     });
+    function end() {
+        clearInterval(tick);
+        stop();
+    }
 }
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
