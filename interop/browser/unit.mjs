@@ -225,6 +225,17 @@ await check('a lone request hangs by the clock, and a stream of changes never do
     wire.add(answered(7, 2), 107);
     assert.equal(wire.now(200), 7);
 });
+await check('what an earlier connection has asked is over, and its ids are free', () => {
+    const wire = new Wire();
+    for (const it of [asked(1, 1), asked(1, 2, 'subscriptions/listen'), '{"kind":"end","at":2}', asked(3, 1, 'x')])
+        wire.add(it, 100);
+    const filter = new Filter(wire, { query: 'waiting' });
+    filter.update();
+    assert.deepEqual([filter.shown.map(it => it.what), wire.rows[0].until, wire.rows[1].until], [['x t1'], 2, 2]);
+    wire.add(answered(4, 1), 101);
+    assert.deepEqual([Boolean(wire.rows[0].answer), Boolean(wire.rows[3].answer), wire.now(500)], [false, true, 4]);
+    assert.deepEqual(statistics(wire).map(it => it.waiting), [0, 0, 0]);
+});
 await check('a filter looks only at what is new or has changed', () => {
     const wire = new Wire();
     for (let id = 0; id < 100_000; id++) wire.add(asked(id / 1000, id));

@@ -707,6 +707,14 @@ export async function remote({
             return it.state === 'open' && it.info !== window.was;
         }, at);
         await tab.close();
+        const { kinds, times } = await page.evaluate(async at => {
+            const lines = (await import('/store.js')).connections.get(at).wire.lines.map(it => JSON.parse(it));
+            return { kinds: lines.map(it => it.kind), times: lines.map(it => it.at) };
+        }, at);
+        assert.equal(kinds.filter(it => it === 'session').length, 1, 'one session, opened twice');
+        assert.equal(kinds.filter(it => it === 'end').length, 2, 'each connection but the last has ended');
+        const last = kinds.lastIndexOf('end');
+        assert.ok(times.slice(last).every(it => it >= times[last]), `one clock: ${times}`);
         await go(`#/${at}`);
         await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
         await call(at, 'whoami');

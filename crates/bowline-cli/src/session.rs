@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) tap: Option<Tap>,
     /// Receives every line of the recording, whether there is a file or not.
     pub(crate) lines: Option<LineSink>,
+    /// When the session began, if this one continues it: on the same clock, without another opening.
+    pub(crate) begun: Option<Instant>,
 }
 
 impl Settings {
@@ -82,6 +84,7 @@ impl Settings {
             is_again: false,
             tap: None,
             lines: None,
+            begun: None,
         })
     }
 }

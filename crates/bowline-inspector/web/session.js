@@ -7,7 +7,7 @@
 /**
  * @typedef {{seq: number, at: number, way: string, what: string, kind: string, source: string, line: string,
  *   method?: string, id?: string, answer?: {at: number, line: string}, child?: boolean, error?: boolean,
- *   gap?: number}} Row
+ *   gap?: number, until?: number}} Row
  * @typedef {{method: string, count: number, errors: number, waiting: number, answered: number, times: number[]}} Statistics
  * @typedef {{[name: string]: any}} Message
  */
@@ -117,6 +117,7 @@ export class Wire {
     /** @param {Omit<Row, 'seq' | 'what'>} base @param {Message} line */
     other(base, line) {
         if (line.kind === 'session') this.opening ??= base.line;
+        if (line.kind === 'end') this.giveUp(base.at);
         const { http } = line;
         const status = http?.status ? ` → ${http.status}` : '';
         const what =
@@ -190,6 +191,16 @@ export class Wire {
         of.times[of.answered++ % MOST_TIMES] = base.at - asked.at;
     }
 
+    /** What still waits is not answered any more: another connection may use its ids again. @param {number} at */
+    giveUp(at) {
+        for (const row of this.waiting.values()) {
+            row.until = at;
+            this.changed.push(row);
+            this.statistics(row.method ?? '').waiting--;
+        }
+        this.waiting.clear();
+    }
+
     /** @param {string} method @returns {Statistics} */
     statistics(method) {
         let found = this.methods.get(method);
@@ -221,8 +232,10 @@ export class Wire {
     }
 }
 
+/** Whether a request may still be answered. @param {Row} row */
+export const waits = row => row.kind === 'request' && !row.answer && row.until === undefined;
 /** A stream of changes is there to stay open. @param {Row} row */
-const mayHang = row => row.kind === 'request' && !row.answer && row.method !== 'subscriptions/listen';
+const mayHang = row => waits(row) && row.method !== 'subscriptions/listen';
 
 /** Whether a request has waited for too long. @param {Row} row @param {number} now */
 export const hangs = (row, now) => mayHang(row) && now - row.at > HANG;
@@ -275,7 +288,7 @@ export class Filter {
 
     /** @param {Row} row */
     fits(row) {
-        const end = row.answer?.at ?? (row.kind === 'request' ? this.wire.end : row.at);
+        const end = row.answer?.at ?? row.until ?? (row.kind === 'request' ? this.wire.end : row.at);
         if (!this.hasHttp && row.kind === 'http') return false;
         return row.at <= this.to && end >= this.from && this.tests.every(test => test(row));
     }
@@ -324,7 +337,7 @@ function place(rows, seq) {
 /** @param {string} word @returns {(row: Row) => boolean} */
 function test(word) {
     if (word === 'error') return row => row.error === true;
-    if (word === 'waiting') return row => row.kind === 'request' && !row.answer;
+    if (word === 'waiting') return waits;
     if (word === 'slow') return row => (row.answer ? row.answer.at - row.at > 1 : row.kind === 'request');
     const pattern = new RegExp(word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i');
     return row =>

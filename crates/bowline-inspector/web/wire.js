@@ -3,7 +3,7 @@
 import { copy, download, fill, h, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
 import { act, said } from './program.js';
-import { Filter, hangs, statistics, Wire } from './session.js';
+import { Filter, hangs, statistics, waits, Wire } from './session.js';
 import { clock, listen, nameOf, program } from './store.js';
 
 /** @typedef {import('./store.js').Connection} Connection */
@@ -73,6 +73,13 @@ function message(row, close) {
         part(row.kind === 'request' ? 'Request' : row.kind, row.line),
         row.answer ? part(`Answer after ${time(row.answer.at - row.at)}`, row.answer.line) : null
     ];
+}
+
+/** How it stands with what has no answer. @param {Row} row */
+function endOf(row) {
+    if (waits(row)) return 'open';
+    if (row.until !== undefined) return 'no answer';
+    return row.gap ? `+${time(row.gap)}` : '';
 }
 
 /** How long each method took. @param {Wire} wire */
@@ -159,25 +166,17 @@ export function wireView(main, connection, query) {
     };
     const draw = (/** @type {number} */ index) => {
         const row = filter.shown[index];
-        const isPending = row.kind === 'request' && !row.answer;
+        const isPending = waits(row);
         const track = h('span.track', null, h('i'));
         track.style.setProperty('--at', String(row.at));
-        if (!isPending) track.style.setProperty('--end', String(row.answer?.at ?? row.at));
+        if (!isPending) track.style.setProperty('--end', String(row.answer?.at ?? row.until ?? row.at));
         const isHang = hangs(row, now);
         const states = { error: row.error, child: row.child, pending: isPending, hang: isHang, gap: row.gap };
         const marks = Object.entries(states)
             .filter(([, is]) => is)
             .map(([name]) => `.${name}`)
             .join('');
-        const took = row.answer
-            ? time(row.answer.at - row.at)
-            : isHang
-              ? 'hangs'
-              : isPending
-                ? 'open'
-                : row.gap
-                  ? `+${time(row.gap)}`
-                  : '';
+        const took = row.answer ? time(row.answer.at - row.at) : isHang ? 'hangs' : endOf(row);
         const gap = row.gap ? `after ${time(row.gap)} of silence` : null;
         return h(
             'div',
@@ -200,7 +199,7 @@ export function wireView(main, connection, query) {
     };
     const keyOf = (/** @type {number} */ index) => {
         const row = filter.shown[index];
-        return `${row.seq} ${row.answer ? 1 : hangs(row, now) ? 2 : 0} ${row === chosen}`;
+        return `${row.seq} ${waits(row) ? hangs(row, now) : 'over'} ${row === chosen}`;
     };
     const rows = virtual(box, HEIGHT, draw, keyOf);
     const whole = h(

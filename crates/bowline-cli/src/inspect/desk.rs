@@ -336,3 +336,45 @@ impl Desk {
 fn params_of(params: Option<Json>) -> Json {
     params.unwrap_or_else(Json::empty_object)
 }
+
+#[cfg(test)]
+mod tests {
+    use bowline_inspector::Site;
+    use clap::Parser;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::target::TargetArgs;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        target: TargetArgs,
+    }
+
+    #[tokio::test]
+    async fn what_connects_again_goes_on_with_its_session() {
+        let feed = Feed::default();
+        let site = Site::bind(0, 0, feed.clone()).await.unwrap();
+        let options = Words::parse_from(["inspect"]).target.options;
+        let place = (site.apps(), site.origin());
+        let desk = Desk::new(options, OutputArgs::default(), None, feed.clone(), place);
+        let command = "no-such-program-at-all".to_owned();
+        let place = Place::Command { command, args: vec![], env: BTreeMap::new(), cwd: None };
+        let (mut told, mut seen) = (String::new(), 0);
+        let work = async {
+            let number = desk.connect(place.into());
+            for turn in 1..=3 {
+                while told.matches(r#""state":"failed""#).count() < turn {
+                    let (more, last) = feed.after(seen, usize::MAX).await;
+                    told.push_str(&more);
+                    seen = last;
+                }
+                desk.link(number).unwrap().reopen();
+            }
+        };
+        LocalSet::new().run_until(work).await;
+        let lines = |kind: &str| told.matches(&format!(r#"{{\"kind\":\"{kind}\""#)).count();
+        assert_eq!((lines("session"), lines("end")), (1, 2), "{told}");
+    }
+}

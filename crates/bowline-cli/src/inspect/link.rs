@@ -1,6 +1,6 @@
 //! One connection: opened, its lists kept up to date, its calls made; examined when it fails.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::question::Questions;
 use crate::commands::info;
 use crate::commands::list::all_pages;
 use crate::failure::{Code, Failure};
-use crate::record::Line;
+use crate::record::{Line, LineKind};
 use crate::session::{LineSink, Session, Settings};
 use crate::target::{Location, Resolved};
 use crate::{check, doctor, redact};
@@ -46,6 +46,8 @@ pub(super) struct Link {
     pub(super) feed: Feed,
     questions: Arc<Questions>,
     pub(super) session: RefCell<Option<Session>>,
+    /// When it first connected: all its messages have one clock, however often it connects.
+    begun: Cell<Option<Instant>>,
     /// The tools, as they were last listed.
     pub(super) tools: RefCell<Vec<Value>>,
     /// The connecting, and the waiting for the end of what was connected.
@@ -96,9 +98,21 @@ impl Link {
         desk: &Desk,
     ) -> Self {
         let (feed, questions) = (desk.feed.clone(), Arc::clone(&desk.questions));
-        let (session, tools) = (RefCell::default(), RefCell::default());
+        let (session, begun, tools) = (RefCell::default(), Cell::default(), RefCell::default());
         let (life, beside) = (RefCell::default(), RefCell::default());
-        Self { number, resolved, settings, choice, feed, questions, session, tools, life, beside }
+        Self {
+            number,
+            resolved,
+            settings,
+            choice,
+            feed,
+            questions,
+            session,
+            begun,
+            tools,
+            life,
+            beside,
+        }
     }
 
     /// Connects until it is closed; anew if it connects or is connected, for a login may have
@@ -107,8 +121,9 @@ impl Link {
         let link = Rc::clone(self);
         let life = self.spawn(async move {
             let earlier = link.session.borrow_mut().take();
-            if let Some(earlier) = earlier {
-                earlier.close(None).await;
+            match earlier {
+                Some(earlier) => earlier.close(None).await,
+                None => link.end(),
             }
             link.open().await;
         });
@@ -125,16 +140,33 @@ impl Link {
         beside.spawn_local(work)
     }
 
+    /// Says that what was asked before is not answered any more.
+    fn end(&self) {
+        if let Some(begun) = self.begun.get() {
+            let at = begun.elapsed().as_secs_f64();
+            let line = Line { kind: LineKind::End, at, ..Line::default() };
+            publish_line(&self.feed, self.number, &line);
+        }
+    }
+
+    /// The settings of its next session, which continues the one before.
+    fn continued(&self) -> Settings {
+        let begun = self.begun.get();
+        self.begun.set(begun.or_else(|| Some(Instant::now())));
+        Settings { begun, ..self.settings.clone() }
+    }
+
     /// Connects, and keeps the lists up to date from then on.
     async fn open(self: Rc<Self>) {
         self.report("connecting", json!({}));
+        let settings = self.continued();
         let more = |builder: bowline::client::ClientBuilder| {
             let builder = builder
                 .extension(ui::ID, ui::client_settings())
                 .roots(self.settings.answers.roots.iter().cloned());
             self.questions.listen(builder, self.number, &self.settings.answers)
         };
-        let session = match Session::open(&self.resolved, &self.settings, &more).await {
+        let session = match Session::open(&self.resolved, &settings, &more).await {
             Ok(session) => session,
             Err(failure) => {
                 let needs_login = failure.code == Code::Unauthorized;

@@ -109,7 +109,8 @@ async fn log_in(link: &Link, wanted: &Login) -> Result<bool, Failure> {
         });
     }
     let oauth = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
-    let settings = Settings { record: None, ..link.settings.clone() };
+    // It is a session of its own, beside the one that the page shows.
+    let settings = Settings { lines: None, ..link.settings.clone() };
     connect(&link.resolved, oauth, &settings, WAIT).await
 }
 

@@ -88,7 +88,7 @@ impl Journal {
             recorder,
             lines: settings.lines.clone(),
             redactor: Redactor::new(resolved.secrets()),
-            begun: Instant::now(),
+            begun: settings.begun.unwrap_or_else(Instant::now),
             requests: Mutex::default(),
             repeats: Mutex::default(),
         };
@@ -100,8 +100,10 @@ impl Journal {
                         server can read and change everything, tokens included";
             journal.screen.warn(text);
         }
-        let opening = Opening::now(shown(&resolved.location, &journal.redactor));
-        journal.record(&Line { session: Some(opening), ..journal.line(LineKind::Session) });
+        if settings.begun.is_none() {
+            let opening = Opening::now(shown(&resolved.location, &journal.redactor));
+            journal.record(&Line { session: Some(opening), ..journal.line(LineKind::Session) });
+        }
         Ok(journal)
     }
 
