@@ -80,7 +80,7 @@ async function until(page, what, is) {
 }
 
 /** What closes, stops and stays. */
-export async function lives({ page, check, connect, go, call, outcome, home, number }) {
+export async function lives({ page, check, connect, go, call, outcome, home, number, bowline }) {
     /** Puts a draft into the form of the calculator, whatever was there. */
     const form = async text => {
         await go('#/1/tools/calculator_arithmetic');
@@ -125,6 +125,26 @@ export async function lives({ page, check, connect, go, call, outcome, home, num
         await part.getByRole('button', { name: 'Stop' }).click();
         await part.locator('dd', { hasText: /^stopped$/ }).waitFor();
         await part.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+    });
+    await check('life', 'a call that may change something is repeated only when its person agrees', async () => {
+        const at = await connect(`${bowline} serve counter`, 'modern');
+        await call(at, 'increment');
+        await outcome().waitFor();
+        await go(`#/${at}/check`);
+        const part = page.locator('[data-part=load]');
+        const choice = part.getByLabel('Call to repeat');
+        assert.doesNotMatch(await choice.inputValue(), /increment/, 'what only reads comes first');
+        const increment = await choice.locator('option', { hasText: 'increment' }).getAttribute('value');
+        await choice.selectOption(increment);
+        await part.getByLabel('Calls', { exact: true }).fill('5');
+        await part.getByRole('button', { name: 'Start' }).click();
+        await part.getByText('does not say that this call only reads: increment').waitFor();
+        await part.getByRole('button', { name: 'Do not' }).click();
+        await part.getByRole('button', { name: 'Start' }).click();
+        await part.getByRole('button', { name: 'Call it 5 times' }).click();
+        await part.locator('dd', { hasText: /^done$/ }).waitFor();
+        await call(at, 'get_value');
+        await outcome().getByText('6', { exact: true }).first().waitFor();
     });
     await check('life', 'what was cancelled is so after a reload', async () => {
         const at = await number();

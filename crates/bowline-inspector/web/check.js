@@ -6,7 +6,7 @@ import { act, attempt, said } from './program.js';
 import { calls, listen } from './store.js';
 import { callName, subjectOf } from './call.js';
 
-/** @typedef {import('./store.js').Connection} Connection */
+/** @typedef {import('./store.js').Connection} Connection @typedef {import('./store.js').Call} Call */
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -162,23 +162,75 @@ function checkPart(connection) {
     };
 }
 
+/** @typedef {{method: string, params?: string, isSafe: boolean}} Subject */
+
+/** How many calls are offered to a load test. */
+const MOST_SUBJECTS = 50;
+
+/** Whether a call only reads, as far as the server says so. @param {Connection} connection @param {Call} call */
+function reads(connection, { method, params }) {
+    if (method !== 'tools/call') return /(^ping|\/(list|read|get|complete|discover))$/.test(method);
+    const name = subjectOf(params);
+    const tools = connection.lists.tools?.items ?? [];
+    return tools.find(it => it.name === name)?.annotations?.readOnlyHint === true;
+}
+
+/** What a load test can repeat: the calls that have succeeded, the latest first. @param {Connection} connection */
+function subjectsOf(connection) {
+    const method = connection.info?.era === 'modern' ? 'server/discover' : 'ping';
+    /** @type {Map<string, Subject>} */
+    const found = new Map();
+    for (const it of [...calls.values()].reverse()) {
+        if (it.connection !== connection.number || it.state !== 'done' || it.method === 'tasks/result') continue;
+        const { method, params } = it;
+        const isSafe = reads(connection, it);
+        if (found.size < MOST_SUBJECTS) found.set(`${method} ${params}`, { method, params, isSafe });
+    }
+    return found.set('', { method, isSafe: true });
+}
+
+/** What to repeat: what only reads, unless something else is chosen. @param {Connection} connection */
+function chooser(connection) {
+    const menu = h('select', { onchange: () => (chosen = menu.value) });
+    /** @type {string | null} */
+    let chosen = null;
+    let subjects = subjectsOf(connection);
+    let drawn = '';
+    const draw = () => {
+        subjects = subjectsOf(connection);
+        const keys = [...subjects.keys()];
+        const text = keys.join('\n');
+        if (text === drawn) return;
+        drawn = text;
+        const words = (/** @type {string} */ key) => key || `${subjects.get('')?.method}: is the server there?`;
+        fill(
+            menu,
+            keys.map(it => h('option', { value: it }, words(it).slice(0, 200)))
+        );
+        menu.value = keys.find(it => it === chosen) ?? keys.find(it => subjects.get(it)?.isSafe) ?? '';
+    };
+    draw();
+    return {
+        element: h('label.small', null, 'Call to repeat', menu),
+        draw,
+        chosen: () => /** @type {Subject} */ (subjects.get(menu.value) ?? subjects.get(''))
+    };
+}
+
 /** @param {Connection} connection */
 function loadPart(connection) {
     const number = (/** @type {string} */ label, /** @type {string} */ value) =>
         h('label.small', null, label, h('input', { type: 'number', min: '0', value, name: label }));
     const inputs = [number('Calls', '200'), number('At once', '8'), number('Per second (0: no limit)', '0')];
-    const subject = h('p.soft');
+    const subject = chooser(connection);
     const told = h('p.small', { role: 'alert' });
     const body = h('div.column');
-    const latest = () =>
-        [...calls.values()]
-            .filter(it => it.connection === connection.number && it.state === 'done' && it.method !== 'tasks/result')
-            .pop();
-    const start = async () => {
-        const [total, atOnce, rate] = inputs.map(it => Number(it.querySelector('input').value));
-        const last = latest();
-        const method = last?.method ?? (connection.info?.era === 'modern' ? 'server/discover' : 'ping');
+    const sure = h('div.card.bad.column', { role: 'alert', hidden: true });
+    const wanted = () => inputs.map(it => Number(it.querySelector('input').value));
+    const start = async (/** @type {Subject} */ { method, params }) => {
+        const [total, atOnce, rate] = wanted();
         told.textContent = '';
+        sure.hidden = true;
         try {
             await act(
                 'load',
@@ -190,13 +242,31 @@ function loadPart(connection) {
                     atOnce: atOnce || 1,
                     ...(rate ? { perSecond: rate } : {})
                 },
-                last ? { params: last.params } : {}
+                params === undefined ? {} : { params }
             );
         } catch (error) {
             told.textContent = said(error);
         }
     };
-    const begin = h('button.button.main', { type: 'button', onclick: start }, 'Start');
+    /** What may change something is repeated only when its person has agreed. */
+    const ask = () => {
+        const of = subject.chosen();
+        if (of.isSafe) return start(of);
+        const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
+            h('button.button', { type: 'button', onclick }, label);
+        fill(
+            sure,
+            h('p', null, 'The server does not say that this call only reads: ', h('code', null, subjectOf(of.params ?? '')), '.'),
+            h(
+                'div.row',
+                null,
+                button(`Call it ${wanted()[0] || 1} times`, () => start(of)),
+                button('Do not', () => (sure.hidden = true))
+            )
+        );
+        sure.hidden = false;
+    };
+    const begin = h('button.button.main', { type: 'button', onclick: ask }, 'Start');
     const stop = h(
         'button.button',
         { type: 'button', hidden: true, onclick: attempt(() => act('cancel', { call: connection.load.call })) },
@@ -204,10 +274,7 @@ function loadPart(connection) {
     );
     const draw = () => {
         const { load } = connection;
-        const last = latest();
-        subject.textContent = last
-            ? `Repeats the latest successful call: ${last.method} ${subjectOf(last.params)}.`
-            : 'No call has succeeded yet: asks whether the server is there.';
+        subject.draw();
         begin.disabled = load?.state === 'running';
         stop.hidden = load?.state !== 'running';
         if (!load) return;
@@ -239,8 +306,9 @@ function loadPart(connection) {
             'section.card.column',
             { 'data-part': 'load' },
             h('h2', null, 'Load'),
-            subject,
+            subject.element,
             h('div.row', null, inputs, begin, stop),
+            sure,
             told,
             body
         )
@@ -255,6 +323,6 @@ export function checkView(main, connection) {
     const stop = listen(kinds => {
         if (!check.element.isConnected) return stop();
         if (kinds.has('check') || kinds.has('list')) check.draw();
-        if (kinds.has('load') || kinds.has('call')) load.draw();
+        if (['load', 'call', 'list'].some(it => kinds.has(it))) load.draw();
     });
 }
