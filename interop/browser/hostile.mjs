@@ -48,6 +48,7 @@ const tools = count
         { name: 'keeps its promise', inputSchema: { type: 'object' }, outputSchema: { type: 'object', required: ['n'] } },
         { name: 'attaches', inputSchema: { type: 'object' } },
         { name: 'asks oddly', inputSchema: { type: 'object' } },
+        { name: 'samples with tools', inputSchema: { type: 'object' } },
         { name: 'content is text', inputSchema: { type: 'object' } },
         { name: 'content is null', inputSchema: { type: 'object' } },
         { name: 'content is odd', inputSchema: { type: 'object' } },
@@ -112,8 +113,22 @@ const answers = {
     'tools/call': ({ name }) => RESULTS[name] ?? RESULT
 };
 
+const SAMPLING = { messages: [{ role: 'user', content: { type: 'text', text: 'How warm is it?' } }], maxTokens: 9, tools: [{ name: 'thermometer', description: 'Measures', inputSchema: { type: 'object', properties: { place: { type: 'string' } } } }], toolChoice: { mode: 'required' } };
+/** The call that waits for the sampling. */
+let sampling;
+
 createInterface({ input: process.stdin }).on('line', line => {
-    const { id, method, params = {} } = JSON.parse(line);
+    const { id, method, params = {}, result, error } = JSON.parse(line);
+    if (id === 'sampling') {
+        const text = JSON.stringify(result ?? error);
+        process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: sampling, result: { content: [{ type: 'text', text }] } })}\n`);
+        return;
+    }
+    if (params.name === 'samples with tools') {
+        sampling = id;
+        process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: 'sampling', method: 'sampling/createMessage', params: SAMPLING })}\n`);
+        return;
+    }
     if (id === undefined || method === undefined || params.name?.startsWith?.('never')) return;
     if (params.name === 'changes') process.stdout.write('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n');
     if (params.name === 'asks oddly') process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: 'odd', method: 'odd', params: { name: ODD } })}\n`);

@@ -220,7 +220,7 @@ export async function lives({ page, check, connect, go, call, outcome, home, num
 }
 
 /** What a server must not send, and the page shows all the same. */
-export async function odd({ page, check, connect, go, call, outcome }) {
+export async function odd({ page, check, connect, go, call, outcome, view }) {
     let at = 0;
     await check('odd', 'a list is shown without what is not in it', async () => {
         at = await connect(`${process.execPath} ${join(import.meta.dirname, 'hostile.mjs')}`);
@@ -259,6 +259,24 @@ export async function odd({ page, check, connect, go, call, outcome }) {
         assert.deepEqual([...(await readFile(await saved.path()))], [0, 1, 2, 255]);
         await outcome().getByRole('button', { name: 'Read' }).click();
         await outcome().locator('pre', { hasText: 'was linked' }).waitFor();
+    });
+    await check('odd', 'a sampling with tools is answered by using one', async () => {
+        await call(at, 'samples with tools');
+        const card = page.locator('[data-question]');
+        await card.getByText('Which tools to use: required').waitFor();
+        await card.locator('summary', { hasText: 'thermometer' }).click();
+        await card.locator('pre', { hasText: 'place' }).first().waitFor();
+        await card.getByRole('button', { name: 'Use it' }).first().click();
+        const area = card.getByLabel('The result as JSON');
+        const text = await area.inputValue();
+        await area.fill(`${text},`);
+        await card.getByRole('button', { name: 'Answer' }).click();
+        await card.getByText('Not JSON yet').waitFor();
+        await area.fill(text.replace('"input": {}', '"input": {"place": "here"}'));
+        await view('odd', 'sampling with tools');
+        await card.getByRole('button', { name: 'Answer' }).click();
+        await outcome().getByText('toolUse').first().waitFor();
+        await outcome().getByText('here').first().waitFor();
     });
     await check('odd', 'what cannot be shown is shown as it came, and the page lives on', async () => {
         await go(`#/${at}/tools/worse`);

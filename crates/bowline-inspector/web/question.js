@@ -1,9 +1,9 @@
 // @ts-check
 /** What servers ask, as cards that wait. */
-import { h, link, safeLink } from './dom.js';
+import { fill, h, link, safeLink, tabs, textOf } from './dom.js';
 import { form } from './form.js';
 import { block } from './content.js';
-import { pretty } from './json.js';
+import { parse, pretty, write } from './json.js';
 import { act, attempt, said } from './program.js';
 import { connections } from './store.js';
 
@@ -100,22 +100,16 @@ function cardOf(question) {
             told
         );
     }
-    const words = h('textarea', { 'aria-label': 'What the model says', rows: '4' });
-    const model = h('input', { type: 'text', value: 'a person', 'aria-label': 'Name of the model' });
+    const reply = sampled();
     return h(
         'form.card.question.column',
         {
             'data-question': question.question,
             onsubmit: (/** @type {Event} */ event) => {
                 event.preventDefault();
-                answer(
-                    JSON.stringify({
-                        role: 'assistant',
-                        content: { type: 'text', text: words.value },
-                        model: model.value,
-                        stopReason: 'endTurn'
-                    })
-                );
+                const { text, problem } = reply.read();
+                told.textContent = problem;
+                if (!problem) answer(text);
             }
         },
         head,
@@ -128,10 +122,67 @@ function cardOf(question) {
                 [message.content].flat().map(it => block(it))
             )
         ),
+        (params.tools ?? []).map((/** @type {any} */ tool) => offered(tool, reply.use)),
+        params.toolChoice ? h('p.soft.small', null, `Which tools to use: ${params.toolChoice.mode}`) : null,
         h('p.soft.small', null, `Answer as the model would; at most ${params.maxTokens ?? '?'} tokens.`),
-        words,
-        model,
+        reply.element,
         buttons(h('button.button.main', { type: 'submit' }, 'Answer')),
         told
     );
+}
+
+/** A tool that the server offers to the model. @param {any} tool @param {(name: string) => void} use */
+function offered(tool, use) {
+    const name = textOf(tool.name);
+    return h(
+        'details.card',
+        null,
+        h('summary', null, 'Tool ', h('b', null, name)),
+        h(
+            'div.column',
+            null,
+            h('p', null, textOf(tool.description)),
+            pretty(write(tool.inputSchema ?? {})),
+            h('div', null, h('button.button.small', { type: 'button', onclick: () => use(name) }, 'Use it'))
+        )
+    );
+}
+
+/** What a person says as the model: words, or the whole result as JSON, which can use tools. */
+function sampled() {
+    const words = h('textarea', { 'aria-label': 'What the model says', rows: '4' });
+    const model = h('input', { type: 'text', value: 'a person', 'aria-label': 'Name of the model' });
+    const json = h('textarea', { 'aria-label': 'The result as JSON', rows: '10', spellcheck: 'false' });
+    const place = h('div.column');
+    let isJson = false;
+    const text = (/** @type {unknown} */ content, /** @type {string} */ stopReason, /** @type {number} */ indent) =>
+        JSON.stringify({ role: 'assistant', content, model: model.value, stopReason }, null, indent);
+    const said = (indent = 0) => text({ type: 'text', text: words.value }, 'endTurn', indent);
+    const show = (/** @type {boolean} */ next) => {
+        isJson = next;
+        bar.choose(isJson ? 'json' : 'text');
+        // What was typed stays.
+        if (isJson && !json.value) json.value = said(2);
+        fill(place, isJson ? json : [words, model]);
+    };
+    const bar = tabs('How to answer', [['text', 'Text'], ['json', 'JSON']], name => show(name === 'json'));
+    show(false);
+    return {
+        element: h('div.column', null, bar.element, place),
+        /** Writes a result that uses a tool. @param {string} name */
+        use: name => {
+            json.value = text([{ type: 'tool_use', id: 'call-1', name, input: {} }], 'toolUse', 2);
+            show(true);
+            json.focus();
+        },
+        /** The result, exactly as typed, or why there is none yet. */
+        read: () => {
+            try {
+                if (isJson) parse(json.value);
+            } catch (error) {
+                return { text: '', problem: `Not JSON yet: ${/** @type {Error} */ (error).message}` };
+            }
+            return { text: isJson ? json.value : said(), problem: '' };
+        }
+    };
 }
