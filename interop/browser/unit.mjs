@@ -11,6 +11,7 @@ const { isMarkdown, marks } = await load('markdown.js');
 const { Filter, HANG, hangs, percentile, statistics, Wire } = await load('session.js');
 const store = await load('store.js');
 const { copies } = await load('copies.js');
+const { ask } = await load('ask.js');
 
 let failures = 0;
 async function check(title, run) {
@@ -312,6 +313,30 @@ await check('what is forgotten stays so, and calls are bounded', () => {
         call('late')
     ]);
     assert.deepEqual([store.connections.size, store.calls.size], [0, 0], 'a ghost');
+});
+await check('what is asked is settled whatever becomes of its call', async () => {
+    const names = [];
+    globalThis.fetch = async (_, { body }) => {
+        names.push(JSON.parse(body).call.call);
+        return new Response('null');
+    };
+    const before = store.listeners.size;
+    const hear = (...events) => store.hear(events.map(it => ({ connection: 3, ...it })));
+    const call = (call, state, more) => ({ event: 'call', call, method: 'x', params: '{}', state, ...more });
+    hear({ event: 'connection', state: 'open', about: 'x', name: '' }, { event: 'position', isCurrent: true });
+    const [good, bad, lost] = [ask(3, 'x', {}), ask(3, 'x', {}), ask(3, 'x', {}).catch(error => error.message)];
+    const others = Array.from({ length: store.MOST_CALLS }, (_, at) => call(`other-${at}`, 'done', { result: '1' }));
+    hear(call(names[0], 'done', { result: '[1]' }), ...others);
+    assert.equal(await good, '[1]', 'evicted before it was heard');
+    hear(call(names[1], 'failed', { problem: { what: 'no' } }), call(names[2], 'running'));
+    await assert.rejects(bad, /^Error: no$/);
+    store.hear([{ event: 'forgotten', prefix: 'c3/' }]);
+    assert.match(await lost, /closed/);
+    assert.deepEqual([store.listeners.size, store.awaited.size], [before, 0]);
+    const late = ask(3, 'x', {}).catch(error => error.message);
+    store.hear([]);
+    assert.match(await late, /closed/);
+    delete globalThis.fetch;
 });
 await check('what a view throws stops nothing else', () => {
     const [seen, complaints, complain] = [[], [], console.error];

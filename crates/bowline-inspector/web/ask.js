@@ -1,7 +1,7 @@
 // @ts-check
 /** Calls of the page's own, whose outcome is waited for. */
 import { act } from './program.js';
-import { calls, listen } from './store.js';
+import { awaited, calls, connections, feed, listen } from './store.js';
 
 let next = 0;
 
@@ -11,17 +11,25 @@ let next = 0;
  */
 export function ask(connection, method, params) {
     const name = `ask-${Date.now().toString(36)}-${++next}`;
+    awaited.add(name);
+    let wasSeen = false;
     return new Promise((resolve, reject) => {
-        const stop = listen(() => {
+        const look = () => {
             const call = calls.get(name);
-            if (!call || call.state === 'running') return;
+            wasSeen ||= Boolean(call);
+            if (call?.state === 'done') end(() => resolve(call.result ?? 'null'));
+            else if (call && call.state !== 'running')
+                end(() => reject(new Error(call.problem?.what ?? call.state)));
+            // What the feed no longer has after it was read to its end will not come.
+            else if (!call && feed.isCurrent && (wasSeen || !connections.has(connection)))
+                end(() => reject(new Error(`${method}: the connection was closed, or its result dropped`)));
+        };
+        const stop = listen(look);
+        const end = (/** @type {() => void} */ settle) => {
             stop();
-            if (call.state === 'done') resolve(call.result ?? 'null');
-            else reject(new Error(call.problem?.what ?? call.state));
-        });
-        act('call', { connection, call: name, method, params }).catch(error => {
-            stop();
-            reject(error);
-        });
+            awaited.delete(name);
+            settle();
+        };
+        act('call', { connection, call: name, method, params }).catch(error => end(() => reject(error)));
     });
 }

@@ -28,6 +28,8 @@ export const connections = new Map();
 export const questions = new Map();
 /** @type {Map<string, Call>} */
 export const calls = new Map();
+/** Calls that somebody waits for: they stay until then. @type {Set<string>} */
+export const awaited = new Set();
 /** @type {Map<string, Progress>} */
 export const progress = new Map();
 /** What the program says of itself, and whether it has forgotten something before this page read it. */
@@ -170,7 +172,7 @@ function keep(call) {
     if (call.state === 'done' && call.result) noteTask(call, call.result);
     for (const [name, old] of calls) {
         if (calls.size <= MOST_CALLS && characters <= MOST_CHARACTERS) break;
-        if (name === call.call || old.state === 'running') continue;
+        if (name === call.call || old.state === 'running' || awaited.has(name)) continue;
         characters -= size(old);
         calls.delete(name);
     }
