@@ -53,6 +53,7 @@ const ASSETS: &[Asset] = &[
     file!("rules.js", SCRIPT),
     file!("app.js", SCRIPT),
     file!("palette.js", SCRIPT),
+    file!("uri.js", SCRIPT),
 ];
 
 /// All files of the page.

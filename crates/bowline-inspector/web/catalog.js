@@ -8,6 +8,7 @@ import { listen } from './store.js';
 import { callPanel, subjectOf } from './call.js';
 import { leave, showApp, uriOf } from './app.js';
 import { skillDetail, skillName } from './skill.js';
+import { expand, variables } from './uri.js';
 
 /** @typedef {import('./store.js').Connection} Connection @typedef {import('./store.js').Call} Call */
 /** @typedef {import('./form.js').Draft} Draft */
@@ -309,46 +310,6 @@ function resource(connection, item) {
     );
 }
 
-/** The variables of a URI template. @param {string} template */
-const variables = template =>
-    [...template.matchAll(/\{([+#./;?&]?)([^}]*)\}/g)].flatMap(found =>
-        found[2].split(',').map(it => it.replace(/[*:].*$/, ''))
-    );
-
-/** A template with its values, RFC 6570 levels 1 to 3. @param {string} template @param {Record<string, any>} values */
-export function expand(template, values) {
-    return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, list) => {
-        const named = /[;?&]/.test(operator);
-        const encode = (/** @type {string} */ text) =>
-            /[+#]/.test(operator)
-                ? encodeURI(text)
-                : encodeURIComponent(text).replace(/[!'()*]/g, it => `%${it.charCodeAt(0).toString(16).toUpperCase()}`);
-        const parts = list
-            .split(',')
-            .map((/** @type {string} */ it) => it.replace(/[*:].*$/, ''))
-            .filter((/** @type {string} */ it) => values[it] !== undefined && values[it] !== null)
-            .map((/** @type {string} */ it) =>
-                named
-                    ? `${it}${operator === ';' && values[it] === '' ? '' : '='}${encode(String(values[it]))}`
-                    : encode(String(values[it]))
-            );
-        const start = /** @type {Record<string, string>} */ ({
-            '': '',
-            '+': '',
-            '#': '#',
-            '.': '.',
-            '/': '/',
-            ';': ';',
-            '?': '?',
-            '&': '&'
-        })[operator];
-        const between =
-            /** @type {Record<string, string>} */ ({ '.': '.', '/': '/', ';': ';', '?': '&', '&': '&' })[operator] ??
-            ',';
-        return parts.length ? start + parts.join(between) : '';
-    });
-}
-
 /** What was last read of a template. */
 const READ = 'bowline-read';
 /** @param {string} template */
@@ -358,12 +319,14 @@ const remember = (template, params) => sessionStorage.setItem(`${READ} ${templat
 
 /** @param {Connection} connection @param {any} item */
 function template(connection, item) {
-    const names = variables(item.uriTemplate);
+    const all = variables(item.uriTemplate);
+    const text = { type: 'string' };
+    const list = { anyOf: [text, { type: 'array', items: text }] };
     const schema = {
         type: 'object',
         additionalProperties: false,
-        properties: Object.fromEntries(names.map(it => [it, { type: 'string' }])),
-        required: names
+        properties: Object.fromEntries(all.map(it => [it.name, it.isList ? list : text])),
+        required: all.map(it => it.name)
     };
     const panel = callPanel({
         connection,
