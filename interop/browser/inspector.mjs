@@ -387,6 +387,16 @@ await check('doctor', 'a program that is not there is explained', async () => {
     await page.getByText('Fix:').first().waitFor();
 });
 await view('doctor', 'failure', 'failure');
+await check('doctor', 'what has failed is examined again, and keeps its messages when it is tried again', async () => {
+    const at = await number();
+    await page.getByRole('button', { name: 'Run the doctor' }).click();
+    await page.getByText('Fix:').first().waitFor();
+    await page.getByRole('button', { name: 'Connect again' }).click();
+    await page.waitForFunction(at => location.hash !== `#/${at}`, at);
+    await page.locator('main .tag', { hasText: /^failed$/ }).waitFor();
+    const rows = await page.evaluate(async at => (await import('/store.js')).connections.get(at)?.wire.rows.length, at);
+    assert.ok(rows > 0, `${rows} messages`);
+});
 await check('config', 'a pasted configuration is read', async () => {
     await go('#/connect');
     await page.getByLabel('JSON of a client').fill(JSON.stringify({ mcpServers: { mine: { command: bowline, args: ['serve', 'counter'] } } }));

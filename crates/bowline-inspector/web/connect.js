@@ -3,6 +3,7 @@
 import { fill, h, time } from './dom.js';
 import { markdown } from './markdown.js';
 import { act, attempt, said } from './program.js';
+import { isLive } from './store.js';
 
 /** Splits a command as a shell would, without running one. @param {string} text */
 export function splitWords(text) {
@@ -291,7 +292,8 @@ export function overview(main, connection) {
             type: 'button',
             onclick: attempt(async () => {
                 const it = await act('connectAgain', { connection: connection.number });
-                await act('close', { connection: connection.number });
+                // What is over keeps its messages, until it is closed.
+                if (isLive(connection)) await act('close', { connection: connection.number });
                 location.hash = `#/${it.connection}`;
             })
         },
@@ -368,7 +370,7 @@ export function overview(main, connection) {
                       h('a.button.main', { href: `#/${connection.number}/login` }, 'Log in')
                   )
                 : null,
-            connection.state === 'open' && !connection.isTap
+            connection.place && connection.state !== 'connecting'
                 ? h(
                       'div.row',
                       null,
@@ -377,7 +379,9 @@ export function overview(main, connection) {
                           { type: 'button', onclick: attempt(() => act('doctor', { connection: connection.number })) },
                           'Run the doctor'
                       ),
-                      h('a.button', { href: `#/${connection.number}/check` }, 'Check and load')
+                      connection.state === 'open'
+                          ? h('a.button', { href: `#/${connection.number}/check` }, 'Check and load')
+                          : null
                   )
                 : null
         )

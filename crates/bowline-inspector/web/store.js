@@ -213,5 +213,8 @@ function forget(prefix) {
     }
 }
 
+/** Whether something may still happen on a connection. @param {Connection} it */
+export const isLive = it => it.state === 'open' || it.state === 'connecting';
+
 /** What to call a connection. @param {Connection} it @returns {string} */
 export const nameOf = it => it.info?.serverInfo?.title ?? it.info?.serverInfo?.name ?? (it.name || it.about);

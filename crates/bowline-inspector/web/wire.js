@@ -4,7 +4,7 @@ import { copy, download, fill, h, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
 import { act, said } from './program.js';
 import { Filter, hangs, statistics, waits, Wire } from './session.js';
-import { clock, listen, nameOf, program } from './store.js';
+import { clock, isLive, listen, nameOf, program } from './store.js';
 
 /** @typedef {import('./store.js').Connection} Connection */
 /** @typedef {import('./session.js').Row} Row */
@@ -130,7 +130,6 @@ function table(wire) {
 /** @param {HTMLElement} main @param {Connection} connection @param {URLSearchParams} query */
 export function wireView(main, connection, query) {
     const wire = wireOf(connection, () => begin());
-    const isLive = () => !connection.isFile && ['open', 'connecting'].includes(connection.state);
     /** What time it is in the session, as it is drawn. */
     let now = wire.end;
     const number = (/** @type {string} */ name) => (query.has(name) ? Number(query.get(name)) : undefined);
@@ -232,7 +231,7 @@ export function wireView(main, connection, query) {
         const isAtEnd = mayFollow && box.scrollTop + box.clientHeight > box.scrollHeight - 60;
         filter.update(SLICE);
         const from = zoom.from ?? 0;
-        now = wire.now(isLive() ? clock() : undefined);
+        now = wire.now(isLive(connection) ? clock() : undefined);
         const to = zoom.to ?? now;
         box.style.setProperty('--from', String(from));
         box.style.setProperty('--whole', String(Math.max(to - from, 0.001)));
@@ -301,7 +300,7 @@ export function wireView(main, connection, query) {
     begin();
     const tick = setInterval(() => {
         if (!box.isConnected) return end();
-        if (isLive() && wire.now(clock()) > wire.end) refresh();
+        if (isLive(connection) && wire.now(clock()) > wire.end) refresh();
     }, TICK_MS);
     const stop = listen(kinds => {
         if (!box.isConnected) return end();
