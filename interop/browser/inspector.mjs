@@ -354,6 +354,20 @@ for (const era of ['modern', 'legacy']) {
         await page.getByRole('button', { name: 'Read', exact: true }).click();
         await outcome().getByText('test://users/ada').first().waitFor();
     });
+    await check(era, 'what has no form of its own is edited as JSON, and repeated', async () => {
+        await go(`#/${at}/calls`);
+        const read = page.locator('main details', { hasText: 'resources/read test://users/ada' }).first();
+        await read.locator('summary').first().click();
+        await read.getByRole('button', { name: 'Edit and repeat' }).click();
+        const area = read.getByLabel('Parameters as JSON');
+        assert.equal(await area.inputValue(), '{"uri":"test://users/ada"}');
+        await area.fill('{"uri":"test://users/bob"');
+        await read.getByRole('button', { name: 'Send' }).click();
+        await read.getByText('Not JSON yet').waitFor();
+        await area.fill('{"uri":"test://users/bob"}');
+        await read.getByRole('button', { name: 'Send' }).click();
+        await page.locator('main details', { hasText: 'resources/read test://users/bob' }).first().waitFor();
+    });
     if (era === 'modern') await view(era, 'templates', 'templates');
 }
 

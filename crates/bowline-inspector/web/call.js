@@ -3,7 +3,7 @@
 import { copy, fill, h, keyed, time, toast } from './dom.js';
 import { form } from './form.js';
 import { copies } from './copies.js';
-import { textMember } from './json.js';
+import { problemOf, textMember } from './json.js';
 import { act, attempt, said } from './program.js';
 import { calls, listen, progress } from './store.js';
 import { result } from './content.js';
@@ -276,7 +276,8 @@ export function outcomeOf(call, at) {
 }
 
 /**
- * What was called before. @param {HTMLElement} main @param {Connection} connection @param {(call: Call) => void} again
+ * What was called before. @param {HTMLElement} main @param {Connection} connection
+ * @param {(call: Call) => boolean} again opens the form of what was called, if there is one
  */
 export function historyView(main, connection, again) {
     const list = h('div.column');
@@ -285,12 +286,21 @@ export function historyView(main, connection, again) {
     fill(main, h('div.column', null, h('h1', null, 'Calls'), empty, list));
     const kind = (/** @type {Call} */ call) =>
         call.state === 'done' ? (call.isError ? 'bad' : 'good') : call.state === 'failed' ? 'bad' : 'warn';
-    const repeat = (/** @type {Call} */ call) =>
-        act(
-            'call',
-            { connection: connection.number, call: callName(), method: call.method },
-            { params: call.params }
-        ).catch(error => toast(said(error)));
+    const repeat = (/** @type {Call} */ call, params = call.params) =>
+        act('call', { connection: connection.number, call: callName(), method: call.method }, { params }).catch(error =>
+            toast(said(error))
+        );
+    /** The parameters of what has no form of its own. @param {Call} call */
+    const editor = call => {
+        const told = h('p.small', { role: 'alert' });
+        const area = h('textarea', { 'aria-label': 'Parameters as JSON', rows: '6', spellcheck: 'false', value: call.params });
+        const send = () => {
+            told.textContent = problemOf(area.value);
+            if (!told.textContent) repeat(call, area.value);
+        };
+        const button = h('button.button.small.main', { type: 'button', onclick: send }, 'Send');
+        return h('div.column', null, area, h('div', null, button), told);
+    };
     const paint = (/** @type {HTMLElement} */ element, /** @type {Call} */ call) => {
         const at = progress.get(call.call);
         const state = `${call.state} ${at?.progress} ${at?.message}`;
@@ -304,6 +314,10 @@ export function historyView(main, connection, again) {
             h(`span.tag.${kind(call)}`, null, call.state),
             call.took ? h('span.soft.small', null, ` ${time(call.took)}`) : null
         );
+        const edit = () => {
+            if (!again(call)) fill(draft, editor(call));
+        };
+        const draft = h('div');
         const show = () =>
             fill(
                 body,
@@ -311,8 +325,9 @@ export function historyView(main, connection, again) {
                     'div.row',
                     null,
                     h('button.button.small', { type: 'button', onclick: () => repeat(call) }, 'Repeat'),
-                    h('button.button.small', { type: 'button', onclick: () => again(call) }, 'Edit and repeat')
+                    h('button.button.small', { type: 'button', onclick: edit }, 'Edit and repeat')
                 ),
+                draft,
                 outcomeOf(call, at)
             );
         if (/** @type {HTMLDetailsElement} */ (element).open) show();

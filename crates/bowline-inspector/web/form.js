@@ -2,7 +2,7 @@
 /** A form from a schema, or the same as JSON: a value that the form cannot show exactly stays JSON, as it was typed. */
 import { fill, h, tabs } from './dom.js';
 import { id, MOST_EDITORS, value } from './field.js';
-import { difference, isObject, parse, write } from './json.js';
+import { difference, isObject, parse, problemOf, write } from './json.js';
 import { resolve, shape, typesOf } from './schema.js';
 
 /** @typedef {{mode: 'form' | 'json', text: string}} Draft @typedef {import('./field.js').Complete} Complete */
@@ -40,25 +40,14 @@ export function form(schema, options = {}) {
         ],
         name => show(name === 'json' ? 'json' : 'form')
     );
-    const isJson = () => {
-        try {
-            parse(area.value);
-            return true;
-        } catch {
-            return false;
-        }
-    };
+    const isJson = () => !problemOf(area.value);
     function judge() {
         if (mode === 'form') {
             told.textContent = fields.problems().slice(0, 20).join('; ');
             return;
         }
-        try {
-            parse(area.value);
-            told.textContent = '';
-        } catch (error) {
-            told.textContent = `Not JSON yet: ${/** @type {Error} */ (error).message}. It stays as you typed it.`;
-        }
+        const problem = problemOf(area.value);
+        told.textContent = problem && `${problem}. It stays as you typed it.`;
     }
     /**
      * Shows a text in the fields, if they can show it as it is. @param {string} text @returns {string | null} why not

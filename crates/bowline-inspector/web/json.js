@@ -133,6 +133,16 @@ export function parse(text, { isUnique = false } = {}) {
     return whole;
 }
 
+/** Why a text is not JSON; empty if it is. @param {string} text */
+export function problemOf(text) {
+    try {
+        parse(text);
+        return '';
+    } catch (error) {
+        return `Not JSON yet: ${/** @type {Error} */ (error).message}`;
+    }
+}
+
 /** Sets a member, whatever its name. @param {object} object @param {string} name @param {unknown} value */
 export function put(object, name, value) {
     if (name !== '__proto__') /** @type {Record<string, unknown>} */ (object)[name] = value;

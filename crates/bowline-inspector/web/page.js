@@ -192,12 +192,15 @@ function drawSide() {
 
 /** A call that is to be edited, exactly as it was. */
 const AGAIN = 'bowline-again';
-/** @param {import('./store.js').Call} call */
+/** Opens what was called, if there is such a thing; returns whether. @param {import('./store.js').Call} call */
 function editAgain(call) {
     const list = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' }[call.method];
-    if (!list) return;
+    const of = connections.get(call.connection);
+    const subject = subjectOf(call.params);
+    if (!list || !of || !itemsOf(of, list)?.some(it => KINDS[list].name(it) === subject)) return false;
     sessionStorage.setItem(AGAIN, member(call.params, 'arguments') ?? '{}');
-    go(`#/${call.connection}/${list}/${encodeURIComponent(subjectOf(call.params))}`);
+    go(`#/${call.connection}/${list}/${encodeURIComponent(subject)}`);
+    return true;
 }
 
 let drawn = '';

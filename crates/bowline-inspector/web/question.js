@@ -3,7 +3,7 @@
 import { fill, h, link, safeLink, tabs, textOf } from './dom.js';
 import { form } from './form.js';
 import { block } from './content.js';
-import { parse, pretty, write } from './json.js';
+import { pretty, problemOf, write } from './json.js';
 import { act, attempt, said } from './program.js';
 import { connections } from './store.js';
 
@@ -176,13 +176,6 @@ function sampled() {
             json.focus();
         },
         /** The result, exactly as typed, or why there is none yet. */
-        read: () => {
-            try {
-                if (isJson) parse(json.value);
-            } catch (error) {
-                return { text: '', problem: `Not JSON yet: ${/** @type {Error} */ (error).message}` };
-            }
-            return { text: isJson ? json.value : said(), problem: '' };
-        }
+        read: () => (isJson ? { text: json.value, problem: problemOf(json.value) } : { text: said(), problem: '' })
     };
 }
