@@ -238,6 +238,11 @@ await check('modern', 'messages show exact bytes', async () => {
 await view('modern', 'messages', 'messages');
 await page.getByRole('tab', { name: 'Figures' }).click();
 await page.locator('.figures td', { hasText: 'tools/call' }).waitFor();
+await check('modern', 'what has no answer has no figures, and headings stand over their numbers', async () => {
+    const cells = await page.locator('.figures tr', { hasText: 'subscriptions/listen' }).locator('td').allTextContents();
+    assert.deepEqual(cells.slice(1), ['1', '0', '1', '–', '–', '–', '–']);
+    assert.equal(await page.locator('.figures th').last().evaluate(it => getComputedStyle(it).textAlign), 'right');
+});
 await view('modern', 'figures', 'figures');
 await check('modern', 'the palette opens by keyboard', async () => {
     await page.keyboard.press('Control+k');
@@ -258,7 +263,7 @@ await check('modern', 'the load test reports percentiles', async () => {
 });
 await check('modern', 'the checks run inside', async () => {
     await page.getByRole('button', { name: 'Run all checks' }).click();
-    await page.locator('[data-part=check] .tag', { hasText: /findings|nothing to fix/ }).waitFor({ timeout: 120_000 });
+    await page.locator('[data-part=check] .tag', { hasText: /finding|nothing to fix/ }).waitFor({ timeout: 120_000 });
 });
 await view('modern', 'check', 'check');
 

@@ -428,7 +428,7 @@ export async function apps({ page, check, connect, go, call, view }) {
         assert.equal(await readFile(await (await waiting).path(), 'utf8'), 'kept');
         await page.frameLocator('iframe.app').getByRole('button', { name: 'loop' }).click();
         await page
-            .locator('[data-app] details', { hasText: /\d+ findings/ })
+            .locator('[data-app] details', { hasText: /\d+ findings?/ })
             .locator('summary')
             .click();
         await page.getByText('it changes its size more than').waitFor();
@@ -531,7 +531,7 @@ export async function sessions({ page, check, connect, go, call, outcome, home, 
             .getAttribute('value');
         await page.getByLabel('Server to replay against').selectOption(server);
         await page.getByRole('button', { name: 'Replay' }).click();
-        await page.getByText('requests were sent again').waitFor();
+        await page.getByText(/Sent again: \d+ requests/).waitFor();
         const waiting = page.waitForEvent('download');
         await page.getByRole('button', { name: 'HAR' }).click();
         const har = JSON.parse(await readFile(await (await waiting).path(), 'utf8'));

@@ -2,7 +2,7 @@
 /** The host of apps: each in a frame of another origin, and the `ui/*` dialect between the two. */
 import { ask } from './ask.js';
 import { bytesOf } from './content.js';
-import { download, fill, h, safeLink, textOf } from './dom.js';
+import { download, fill, h, many, safeLink, textOf } from './dom.js';
 import { act, said } from './program.js';
 import { calls, listen, program } from './store.js';
 
@@ -141,7 +141,7 @@ class Host {
             return;
         this.findings.append(h('li', null, text));
         this.fold.hidden = false;
-        this.fold.firstElementChild.textContent = `${this.findings.childElementCount} findings`;
+        this.fold.firstElementChild.textContent = many(this.findings.childElementCount, 'finding');
     }
 
     /** @param {Params} message */

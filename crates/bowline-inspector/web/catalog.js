@@ -1,6 +1,6 @@
 // @ts-check
 /** Lists of what a server has, and one thing of them in full. */
-import { fill, h, link, textOf, virtual } from './dom.js';
+import { fill, h, link, many, textOf, virtual } from './dom.js';
 import { pretty, write } from './json.js';
 import { markdown } from './markdown.js';
 import { act, attempt, said } from './program.js';
@@ -94,7 +94,7 @@ export function catalog(main, connection, list, selected, initial) {
         found = all
             .filter(it => words.every(/** @param {string} word */ word => it.text.includes(word)))
             .map(it => it.item);
-        count.textContent = words.length ? `${found.length} of ${all.length}` : `${all.length} ${list}`;
+        count.textContent = words.length ? `${found.length} of ${all.length}` : many(all.length, kind.word);
         rows.resize(found.length);
         rows.now();
     }
@@ -303,7 +303,7 @@ function resource(connection, item) {
             'div.row',
             null,
             item.mimeType ? h('span.tag', null, item.mimeType) : null,
-            item.size !== undefined ? h('span.tag', null, `${item.size} bytes`) : null
+            item.size !== undefined ? h('span.tag', null, many(item.size, 'byte')) : null
         ),
         panel.element,
         folded('Whole definition', item)

@@ -1,6 +1,6 @@
 // @ts-check
 /** The checks, and a small load test. */
-import { fill, h } from './dom.js';
+import { fill, h, many } from './dom.js';
 import { pretty } from './json.js';
 import { act, attempt, said } from './program.js';
 import { calls, listen } from './store.js';
@@ -56,7 +56,7 @@ function evidence(finding) {
     return h(
         'details',
         null,
-        h('summary.small', null, `${all.length} messages`),
+        h('summary.small', null, many(all.length, 'message')),
         all.map((/** @type {any} */ it) => pretty(JSON.stringify(it)))
     );
 }
@@ -72,7 +72,7 @@ function report(connection) {
             'Only tools that read are called.'
         );
     if (check.state === 'running')
-        return h('div', null, h('p', null, `${check.done} checks done`), h('progress', { 'aria-label': 'checking' }));
+        return h('div', null, h('p', null, `${many(check.done, 'check')} done`), h('progress', { 'aria-label': 'checking' }));
     if (check.problem) return h('p', { role: 'alert' }, check.problem.what);
     const findings = (check.report?.results ?? []).filter(
         (/** @type {any} */ it) => !['pass', 'skipped'].includes(it.outcome)
@@ -113,7 +113,7 @@ function report(connection) {
             h(
                 `span.tag.${findings.length ? 'warn' : 'good'}`,
                 null,
-                findings.length ? `${findings.length} findings` : 'nothing to fix'
+                findings.length ? many(findings.length, 'finding') : 'nothing to fix'
             )
         ),
         findings.length
@@ -260,7 +260,7 @@ function loadPart(connection) {
             h(
                 'div.row',
                 null,
-                button(`Call it ${wanted()[0] || 1} times`, () => start(of)),
+                button(`Call it ${many(wanted()[0] || 1, 'time')}`, () => start(of)),
                 button('Do not', () => (sure.hidden = true))
             )
         );

@@ -1,6 +1,6 @@
 // @ts-check
 /** Where to connect to: an address, a command, a configured name, a pasted configuration; and how it went. */
-import { fill, h, time } from './dom.js';
+import { fill, h, many, time } from './dom.js';
 import { markdown } from './markdown.js';
 import { act, attempt, said } from './program.js';
 import { isLive } from './store.js';
@@ -254,7 +254,7 @@ function roots(connection) {
             .filter(Boolean);
         try {
             await act('roots', { connection: connection.number, uris });
-            told.textContent = `${uris.length} roots are offered.`;
+            told.textContent = `The server is offered ${many(uris.length, 'root')}.`;
         } catch (error) {
             told.textContent = said(error);
         }

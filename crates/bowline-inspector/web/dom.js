@@ -88,6 +88,9 @@ export function link(href, text) {
     return h('a', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, text ?? href);
 }
 
+/** So many of something. @param {number} count @param {string} word */
+export const many = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
 /** @param {number} seconds */
 export function time(seconds) {
     if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;

@@ -1,6 +1,6 @@
 // @ts-check
 /** Sessions that were kept: opened, compared, replayed, exported, served again. */
-import { download, fill, h } from './dom.js';
+import { download, fill, h, many } from './dom.js';
 import { pretty } from './json.js';
 import { act, said } from './program.js';
 import { connections, listen, nameOf } from './store.js';
@@ -46,7 +46,7 @@ function differences(all, before, after) {
         h(
             'p',
             null,
-            h('span.tag.warn', null, `${all.length} differences`),
+            h('span.tag.warn', null, many(all.length, 'difference')),
             all.length > MOST ? ` the first ${MOST} of them` : null
         ),
         h('div.tablebox', { tabindex: '0' }, h('table', null, h('thead', null, head), h('tbody', null, rows)))
@@ -134,7 +134,7 @@ export function recordedView(main, query) {
         else
             fill(
                 shown,
-                h('h2', null, `${it.requests} requests were sent again`),
+                h('h2', null, `Sent again: ${many(it.requests, 'request')}`),
                 differences(it.differences, 'Recorded', 'Now')
             );
     };

@@ -1,6 +1,6 @@
 // @ts-check
 /** A skill: what it is, and its files, read and verified. */
-import { fill, h, textOf } from './dom.js';
+import { fill, h, many, textOf } from './dom.js';
 import { pretty, write } from './json.js';
 import { act, said } from './program.js';
 import { resource } from './content.js';
@@ -57,7 +57,7 @@ export function skillDetail(connection, item) {
                 )
             ),
             h('td.mono', null, it.uri),
-            h('td.right', null, it.size === undefined ? '' : `${it.size} bytes`),
+            h('td.right', null, it.size === undefined ? '' : many(it.size, 'byte')),
             h('td.mono.small', null, textOf(it.digest).slice(0, 24))
         );
     return h(

@@ -1,6 +1,6 @@
 // @ts-check
 /** Every message on a timeline that can be zoomed, with its exact bytes; and what was said beside them. */
-import { copy, download, fill, h, tabs, time, toast, virtual } from './dom.js';
+import { copy, download, fill, h, many, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
 import { act, said } from './program.js';
 import { Filter, hangs, statistics, waits, Wire } from './session.js';
@@ -63,7 +63,7 @@ function message(row, close) {
             },
             'Exact bytes'
         );
-        const bytes = h('span.soft.small', null, `${new TextEncoder().encode(raw).length} bytes`);
+        const bytes = h('span.soft.small', null, many(new TextEncoder().encode(raw).length, 'byte'));
         const copies = h('button.button.small', { type: 'button', onclick: () => copy(raw) }, 'Copy');
         return h('div.column', null, h('div.row', null, h('b', null, label), bytes, exact, copies), place);
     };
@@ -91,10 +91,7 @@ function table(wire) {
         it.count,
         it.errors,
         it.waiting,
-        time(it.p50),
-        time(it.p90),
-        time(it.p99),
-        time(it.max)
+        ...[it.p50, it.p90, it.p99, it.max].map(took => (it.answered ? time(took) : '–'))
     ];
     return h(
         'div.tablebox',
@@ -108,7 +105,7 @@ function table(wire) {
                 h(
                     'tr',
                     null,
-                    names.map(it => h('th', null, it))
+                    names.map((it, at) => h(at ? 'th.right' : 'th', null, it))
                 )
             ),
             h(
