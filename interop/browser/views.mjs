@@ -736,6 +736,14 @@ export async function remote({
         }, at);
         await go(`#/${at}/login`);
         await page.getByLabel('Further scopes').fill('notes:write');
+        // A login that is given up leaves the one before.
+        await page.getByRole('button', { name: 'Log in' }).click();
+        await page.getByRole('link', { name: 'Open the login page' }).waitFor();
+        await page.getByRole('button', { name: 'Give up' }).click();
+        await page.locator('.tag', { hasText: /^given up$/ }).waitFor();
+        await connect(guarded.url, '2025-11-25');
+        await go(`#/${at}/login`);
+        await page.getByLabel('Further scopes').fill('notes:write');
         await page.getByRole('button', { name: 'Log in' }).click();
         const again = page.getByRole('link', { name: 'Open the login page' });
         await again.waitFor();

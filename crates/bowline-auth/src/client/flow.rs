@@ -8,6 +8,7 @@ mod keep;
 mod person;
 mod unattended;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use bowline_web::Url;
@@ -37,6 +38,8 @@ pub(super) struct Engine {
     pub(super) nonces: Nonces,
     fetcher: Fetcher,
     store: Arc<dyn Store>,
+    /// Whether the stored tokens are those of an earlier login, which this one replaces.
+    is_anew: AtomicBool,
     /// The assertion that was rejected last, which is not tried again.
     refused: Mutex<Option<Secret>>,
 }
@@ -70,9 +73,14 @@ struct Stage {
 }
 
 impl Engine {
-    pub(super) fn new(settings: Settings, fetcher: Fetcher, store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        fetcher: Fetcher,
+        store: Arc<dyn Store>,
+        is_anew: bool,
+    ) -> Self {
         let (nonces, refused) = (Nonces::default(), Mutex::new(None));
-        Self { settings, nonces, fetcher, store, refused }
+        Self { settings, nonces, fetcher, store, is_anew: is_anew.into(), refused }
     }
 
     /// Replaces expired tokens; `None` if that needs a login.

@@ -69,6 +69,7 @@ pub struct OAuthBuilder {
     limits: Limits,
     trusted: Vec<String>,
     store: Arc<dyn Store>,
+    is_anew: bool,
     web: Option<Web>,
     on_exchange: Option<OnExchange>,
 }
@@ -122,6 +123,7 @@ impl OAuthBuilder {
             limits: Limits::default(),
             trusted: Vec::new(),
             store: Arc::new(MemoryStore::new()),
+            is_anew: false,
             web: None,
             on_exchange: None,
         }
@@ -191,6 +193,14 @@ impl OAuthBuilder {
     #[must_use]
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Arc::new(store);
+        self
+    }
+
+    /// Gets new tokens, whatever is stored: for more scopes, or as another client. The stored ones
+    /// stay until the new ones replace them.
+    #[must_use]
+    pub fn anew(mut self) -> Self {
+        self.is_anew = true;
         self
     }
 
@@ -289,7 +299,7 @@ impl OAuthBuilder {
             dpop: self.dpop,
             limits: self.limits,
         };
-        Ok(OAuth::new(Engine::new(settings, fetcher, self.store)))
+        Ok(OAuth::new(Engine::new(settings, fetcher, self.store, self.is_anew)))
     }
 }
 

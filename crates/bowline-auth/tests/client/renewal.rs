@@ -62,6 +62,28 @@ async fn a_login_when_nothing_else_helps() {
 }
 
 #[tokio::test]
+async fn a_login_anew_that_fails_leaves_the_tokens() {
+    let world = World::new(Rules::default()).await;
+    let store = MemoryStore::new();
+    let login = || world.login_with(person()).store(store.clone());
+    assert_eq!(world.call(&login().build().unwrap(), "list").await.unwrap(), StatusCode::OK);
+    world.rules().first =
+        Box::new(|asked: &Asked| asked.form("grant_type").map(|_| Reply::status(503)));
+    let anew = login().anew().build().unwrap();
+    let error = world.call(&anew, "list").await.unwrap_err();
+    assert_eq!(error.reason(), Reason::Unavailable);
+    world.rules().first = Box::new(|_| None);
+    assert_eq!(world.call(&login().build().unwrap(), "list").await.unwrap(), StatusCode::OK);
+    assert_eq!(world.logins(), 2, "the earlier tokens are still good");
+    // One that succeeds replaces them, and is used from then on.
+    assert_eq!(world.call(&anew, "list").await.unwrap(), StatusCode::OK);
+    assert_eq!(world.call(&anew, "list").await.unwrap(), StatusCode::OK);
+    assert_eq!(world.call(&login().build().unwrap(), "list").await.unwrap(), StatusCode::OK);
+    assert_eq!(world.logins(), 3);
+    world.check();
+}
+
+#[tokio::test]
 async fn many_requests_one_refresh() {
     let world = World::new(Rules { expires_in: 0, ..Rules::default() }).await;
     let store = MemoryStore::new();

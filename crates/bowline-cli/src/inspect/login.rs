@@ -11,7 +11,7 @@ use bowline_inspector::{Feed, Keep, Login, Problem};
 use serde_json::{Value, json};
 
 use super::link::Link;
-use crate::commands::login::{connect, log_out, open_store, url_of};
+use crate::commands::login::{connect, open_store, url_of};
 use crate::failure::Failure;
 use crate::session::Settings;
 
@@ -85,10 +85,6 @@ async fn log_in(link: &Link, wanted: &Login) -> Result<bool, Failure> {
             feed.publish(Keep::Result(&key), &step(number, at, exchange));
         }
     };
-    if !wanted.scopes.is_empty() || wanted.client_id.is_some() {
-        // The token that is there would be used as it is.
-        log_out(&link.resolved).await?;
-    }
     let mut limits = Limits::default();
     limits.login = WAIT;
     let web = link.resolved.web()?.build().map_err(|error| Failure::usage(with_causes(&error)))?;
@@ -98,6 +94,10 @@ async fn log_in(link: &Link, wanted: &Login) -> Result<bool, Failure> {
         .limits(limits)
         .on_exchange(hear)
         .web(web);
+    if !wanted.scopes.is_empty() || wanted.client_id.is_some() {
+        // The token that is there would be used as it is.
+        builder = builder.anew();
+    }
     if !wanted.scopes.is_empty() {
         builder = builder.scopes(&wanted.scopes);
     }

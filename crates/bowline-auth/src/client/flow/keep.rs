@@ -3,6 +3,8 @@
 //! Registrations and proof keys belong to an issuer and are stored under its name: no other
 //! authorization server ever sees them.
 
+use std::sync::atomic::Ordering;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,6 +18,9 @@ use super::{Engine, Held};
 impl Engine {
     /// Loads the tokens that an earlier run or another process stored.
     pub(in super::super) async fn load(&self) -> Result<Option<Held>, AuthError> {
+        if self.is_anew.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let Some(tokens) = self.read::<Tokens>(&self.tokens_key()).await? else {
             return Ok(None);
         };
@@ -96,6 +101,7 @@ impl Engine {
     }
 
     pub(super) async fn save(&self, held: &Held) {
+        self.is_anew.store(false, Ordering::Relaxed);
         self.write(&self.tokens_key(), &held.tokens).await;
     }
 }
