@@ -518,6 +518,15 @@ await check('many', '5,000 tools are searched in few rows', async () => {
     assert.equal(took.rows, 1);
     console.log(`5,000 tools: filtered in ${took.ms.toFixed(1)} ms`);
 });
+await check('many', 'the sidebar cuts connections only when there is no room for all', async () => {
+    const cut = () => page.locator('nav.side > .places').first().evaluate(it => it.scrollHeight - it.clientHeight);
+    await page.setViewportSize({ width: 1280, height: 3000 });
+    assert.equal(await cut(), 0, 'there is room');
+    await page.setViewportSize({ width: 1280, height: 500 });
+    assert.ok((await cut()) > 0, 'there is none');
+    for (const label of ['Sessions', 'Answering rules']) assert.ok(await page.locator('nav.side a', { hasText: label }).evaluate(it => it.getBoundingClientRect().bottom < innerHeight), label);
+    await page.setViewportSize({ width: 1280, height: 800 });
+});
 const walk = { page, check, connect, go, call, outcome, number, view, home, bowline, program, context, python, fastmcp };
 await odd(walk);
 await tabs(walk);

@@ -157,6 +157,8 @@ function drawSide() {
             dot: '',
             isHere: !of && !OTHERS.includes(at.first)
         },
+        { href: '#/sessions', label: 'Sessions', count: '', tag: '', dot: '', isHere: at.first === 'sessions' },
+        { href: '#/rules', label: 'Answering rules', count: '', tag: '', dot: '', isHere: at.first === 'rules' },
         ...list.map(it => ({
             href: `#/${it.number}${it.isTap || it.isFile ? '/wire' : ''}`,
             label: nameOf(it),
@@ -164,9 +166,7 @@ function drawSide() {
             tag: it.info?.era ?? (it.isFile ? 'file' : it.isTap ? 'tap' : ''),
             dot: it.state,
             isHere: it === of && at.view === ''
-        })),
-        { href: '#/sessions', label: 'Sessions', count: '', tag: '', dot: '', isHere: at.first === 'sessions' },
-        { href: '#/rules', label: 'Answering rules', count: '', tag: '', dot: '', isHere: at.first === 'rules' }
+        }))
     ];
     /** @type {Link[]} */
     const own = of
