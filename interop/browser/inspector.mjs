@@ -227,6 +227,14 @@ await check('modern', 'a resource is read', async () => {
     await page.locator('main .tag', { hasText: /^answered$/ }).waitFor();
 });
 await view('modern', 'resources', 'resources');
+await check('modern', 'times stand above the bars', async () => {
+    await go('#/1/wire');
+    await page.locator('.scale span', { hasText: / s$/ }).first().waitFor();
+    const place = it => page.locator(it).first().evaluate(it => [it.getBoundingClientRect().left, it.getBoundingClientRect().width]);
+    assert.deepEqual(await place('.scale'), await place('.wire .track'));
+    const heights = await page.locator('.wire .line', { hasText: 'subscriptions/listen' }).locator('.track, .track i').evaluateAll(all => all.map(it => it.clientHeight));
+    assert.ok(heights[1] <= heights[0] / 2, `what only listens looks like what waits: ${heights}`);
+});
 await check('modern', 'messages show exact bytes', async () => {
     await go('#/1/wire');
     await page.locator('.wire .line', { hasText: 'calculator_arithmetic' }).first().waitFor();

@@ -8,7 +8,7 @@ const load = name => import(pathToFileURL(join(process.argv[2], name)));
 const { difference, member, Num, parse, stringEnd, textMember, write } = await load('json.js');
 const { kind, resolve, shape } = await load('schema.js');
 const { isMarkdown, marks } = await load('markdown.js');
-const { Filter, HANG, hangs, percentile, statistics, Wire } = await load('session.js');
+const { Filter, HANG, hangs, percentile, statistics, ticks, Wire } = await load('session.js');
 const store = await load('store.js');
 const { copies } = await load('copies.js');
 const { ask } = await load('ask.js');
@@ -237,6 +237,24 @@ await check('what an earlier connection has asked is over, and its ids are free'
     wire.add(answered(4, 1), 101);
     assert.deepEqual([Boolean(wire.rows[0].answer), Boolean(wire.rows[3].answer), wire.now(500)], [false, true, 4]);
     assert.deepEqual(statistics(wire).map(it => it.waiting), [0, 0, 0]);
+});
+await check('an axis has few round marks', () => {
+    for (const [from, to, expected] of [
+        [0, 2.717, '0 1 2'],
+        [0, 0.013, '0.000 0.005 0.010'],
+        [12.3452, 12.346, '12.3452 12.3454 12.3456 12.3458 12.3460'],
+        [0, 8.64, '0 5'],
+        [0, 1, '0.0 0.5 1.0'],
+        [0, 500, '0 200 400'],
+        [3, 3, ''],
+        [5, 0, ''],
+        [0, Infinity, '']
+    ])
+        assert.equal(ticks(from, to, 4).map(it => it.text).join(' '), expected, `${from} to ${to}`);
+    for (let to = 1e-6; to < 1e6; to *= 1.3) {
+        const count = ticks(0, to, 4).length;
+        assert.ok(count >= 2 && count <= 5, `${to}: ${count}`);
+    }
 });
 await check('a filter looks only at what is new or has changed', () => {
     const wire = new Wire();

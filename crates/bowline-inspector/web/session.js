@@ -248,6 +248,22 @@ const words = it =>
 export const percentile = (sorted, share) =>
     sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * share) - 1))] ?? 0;
 
+/**
+ * Round values between two, about so many. @param {number} from @param {number} to @param {number} most
+ * @returns {{at: number, text: string}[]}
+ */
+export function ticks(from, to, most) {
+    const rough = (to - from) / most;
+    if (!(rough > 0) || !Number.isFinite(rough)) return [];
+    const power = Math.floor(Math.log10(rough));
+    const step = ([1, 2, 5].find(it => it * 10 ** power >= rough) ?? 10) * 10 ** power;
+    const digits = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+    const found = [];
+    for (let at = Math.ceil(from / step - 1e-9); at * step <= to && found.length <= most; at++)
+        found.push({ at: at * step, text: (at * step).toFixed(digits) });
+    return found;
+}
+
 /** How long each method took. @param {Wire} wire */
 export function statistics(wire) {
     return [...wire.methods.values()]

@@ -3,7 +3,7 @@
 import { copy, download, fill, h, many, tabs, time, toast, virtual } from './dom.js';
 import { member, pretty } from './json.js';
 import { act, said } from './program.js';
-import { Filter, hangs, statistics, waits, Wire } from './session.js';
+import { Filter, hangs, statistics, ticks, waits, Wire } from './session.js';
 import { clock, isLive, listen, nameOf, program } from './store.js';
 
 /** @typedef {import('./store.js').Connection} Connection */
@@ -12,6 +12,8 @@ import { clock, isLive, listen, nameOf, program } from './store.js';
 const HEIGHT = 26;
 /** How often what waits is looked at, while nothing is heard. */
 const TICK_MS = 1000;
+/** About how many times stand above the bars. */
+const MARKS = 4;
 /** How many rows are looked at before the next frame. */
 const SLICE = 20_000;
 
@@ -146,6 +148,14 @@ export function wireView(main, connection, query) {
     });
     const http = h('input', { type: 'checkbox', onchange: () => begin() });
     const box = h('div.scroll', { role: 'list', tabindex: '0', 'aria-label': 'messages' });
+    const scaled = h('span.scale');
+    const axis = h(
+        'div.axis',
+        { 'aria-hidden': 'true' },
+        ['Seconds', '', 'Message', 'Took'].map(it => h('span', null, it)),
+        scaled
+    );
+    let marks = '';
     const count = h('span.soft.small', { role: 'status' });
     const bytes = h('section.bytes', { 'aria-label': 'the chosen message', hidden: true });
     const figures = h('div.scroll.figures', { hidden: true });
@@ -167,7 +177,8 @@ export function wireView(main, connection, query) {
         track.style.setProperty('--at', String(row.at));
         if (!isPending) track.style.setProperty('--end', String(row.answer?.at ?? row.until ?? row.at));
         const isHang = hangs(row, now);
-        const states = { error: row.error, child: row.child, pending: isPending, hang: isHang, gap: row.gap };
+        const listens = isPending && row.method === 'subscriptions/listen';
+        const states = { error: row.error, child: row.child, pending: isPending, listens, hang: isHang, gap: row.gap };
         const marks = Object.entries(states)
             .filter(([, is]) => is)
             .map(([name]) => `.${name}`)
@@ -223,6 +234,22 @@ export function wireView(main, connection, query) {
         filter = new Filter(wire, { query: search.value, hasHttp: http.checked, ...zoom });
         refresh(false);
     }
+    /** Draws the times above the bars. @param {number} from @param {number} to */
+    function measure(from, to) {
+        // A label at the end would be cut.
+        const all = ticks(from, to, MARKS).filter(it => it.at - from < 0.9 * (to - from));
+        const text = all.map(it => it.text).join(' ');
+        if (text === marks) return;
+        marks = text;
+        fill(
+            scaled,
+            all.map(it => {
+                const mark = h('span', null, `${it.text} s`);
+                mark.style.setProperty('--at', String(it.at));
+                return mark;
+            })
+        );
+    }
     function refresh(mayFollow = true) {
         if (!box.isConnected) return;
         const isAtEnd = mayFollow && box.scrollTop + box.clientHeight > box.scrollHeight - 60;
@@ -230,9 +257,10 @@ export function wireView(main, connection, query) {
         const from = zoom.from ?? 0;
         now = wire.now(isLive(connection) ? clock() : undefined);
         const to = zoom.to ?? now;
-        box.style.setProperty('--from', String(from));
-        box.style.setProperty('--whole', String(Math.max(to - from, 0.001)));
-        box.style.setProperty('--now', String(now));
+        const size = { from, whole: Math.max(to - from, 0.001), now };
+        for (const it of [box, axis])
+            for (const [name, value] of Object.entries(size)) it.style.setProperty(`--${name}`, String(value));
+        measure(from, from + size.whole);
         const dropped = wire.dropped || program.hasDropped ? ', older ones were dropped' : '';
         const part =
             zoom.from === undefined ? '' : ` from ${from.toFixed(3)} s to ${to.toFixed(3)} s`;
@@ -259,7 +287,7 @@ export function wireView(main, connection, query) {
         name => {
             isTable = name === 'table';
             looks.choose(name);
-            box.hidden = isTable;
+            box.hidden = axis.hidden = isTable;
             figures.hidden = !isTable;
             refresh(false);
         }
@@ -290,6 +318,7 @@ export function wireView(main, connection, query) {
             save,
             more
         ),
+        axis,
         box,
         figures,
         bytes
