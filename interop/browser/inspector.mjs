@@ -268,6 +268,11 @@ await check('modern', 'the load test reports percentiles', async () => {
     await page.getByRole('button', { name: 'Start' }).click();
     await page.locator('[data-part=load] svg').waitFor();
     await page.locator('[data-part=load] dd', { hasText: /^200$/ }).waitFor();
+    assert.deepEqual(await page.locator('.chart .x').allTextContents(), ['p50', 'p90', 'p99']);
+    const times = await page.locator('.chart .y').allTextContents();
+    assert.ok(times.length > 1 && times.every(it => / ms$/.test(it)), `${times}`);
+    const bottom = it => it.evaluate(it => Math.round(it.getBoundingClientRect().bottom));
+    assert.ok(Math.abs(await bottom(page.getByRole('button', { name: 'Start' })) - await bottom(page.getByLabel('At once'))) <= 1, 'Start is off the line of the inputs');
 });
 await check('modern', 'the checks run inside', async () => {
     await page.getByRole('button', { name: 'Run all checks' }).click();

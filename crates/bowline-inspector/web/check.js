@@ -1,8 +1,9 @@
 // @ts-check
 /** The checks, and a small load test. */
-import { fill, h, many } from './dom.js';
+import { fill, h, many, time } from './dom.js';
 import { pretty } from './json.js';
 import { act, attempt, said } from './program.js';
+import { ticks } from './session.js';
 import { calls, listen } from './store.js';
 import { callName, subjectOf } from './call.js';
 
@@ -10,19 +11,39 @@ import { callName, subjectOf } from './call.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** @param {number[]} plot */
+/** How many times stand beside the plot, about, and which percentiles below it. */
+const MARKS = 4;
+const PERCENTILES = [50, 90, 99];
+
+/** How long calls took, from the fastest to the slowest of a hundred. @param {number[]} plot milliseconds */
 function curve(plot) {
+    const top = Math.max(...plot, 0.001) * 1.05;
     const svg = document.createElementNS(SVG, 'svg');
     svg.setAttribute('viewBox', '0 0 100 100');
     svg.setAttribute('preserveAspectRatio', 'none');
     svg.setAttribute('class', 'plot');
-    svg.setAttribute('role', 'img');
-    svg.setAttribute('aria-label', 'Latency by percentile');
-    const top = Math.max(...plot, 0.001);
-    const line = document.createElementNS(SVG, 'polyline');
-    line.setAttribute('points', plot.map((it, at) => `${at},${100 - (it / top) * 96}`).join(' '));
-    svg.append(line);
-    return svg;
+    const draw = (/** @type {string} */ name, /** @type {Record<string, unknown>} */ attributes) => {
+        const it = document.createElementNS(SVG, name);
+        for (const [name, value] of Object.entries(attributes)) it.setAttribute(name, String(value));
+        svg.append(it);
+    };
+    const mark = (/** @type {string} */ tag, /** @type {number} */ share, /** @type {string} */ text) => {
+        const it = h(tag, null, text);
+        it.style.setProperty('--share', String(share));
+        return it;
+    };
+    const times = ticks(0, top, MARKS);
+    for (const { at } of times) draw('line', { x1: 0, x2: 100, y1: 100 - (at / top) * 100, y2: 100 - (at / top) * 100 });
+    for (const x of PERCENTILES) draw('line', { x1: x, x2: x, y1: 0, y2: 100 });
+    draw('polyline', { points: plot.map((it, at) => `${at},${100 - (it / top) * 100}`).join(' ') });
+    const words = PERCENTILES.map(it => `p${it} ${time((plot[it] ?? 0) / 1000)}`).join(', ');
+    return h(
+        'div.chart',
+        { role: 'img', 'aria-label': `Latency by percentile: ${words}` },
+        svg,
+        times.map(it => mark('span.y', it.at / top, `${it.text} ms`)),
+        PERCENTILES.map(it => mark('span.x', it / 100, `p${it}`))
+    );
 }
 
 /**
@@ -284,8 +305,8 @@ function loadPart(connection) {
         const facts = [
             ['State', load.state],
             ['Calls', load.done],
-            ['Per second', load.perSecond.toFixed(1)],
-            ...['p50', 'p90', 'p99', 'max'].map(it => [it, `${load[it].toFixed(2)} ms`]),
+            ['Rate', `${load.perSecond.toLocaleString('en', { maximumFractionDigits: 1 })} calls per second`],
+            ...['p50', 'p90', 'p99', 'max'].map(it => [it, load.done ? time(load[it] / 1000) : '–']),
             ['Counted from', load.from === 'due' ? 'when each call was due' : 'when each call was sent'],
             ['Errors', errors || 'none']
         ];
@@ -307,7 +328,7 @@ function loadPart(connection) {
             { 'data-part': 'load' },
             h('h2', null, 'Load'),
             subject.element,
-            h('div.row', null, inputs, begin, stop),
+            h('div.row.low', null, inputs, begin, stop),
             sure,
             told,
             body
