@@ -45,6 +45,7 @@ const ASSETS: &[Asset] = &[
     file!("question.js", SCRIPT),
     file!("session.js", SCRIPT),
     file!("wire.js", SCRIPT),
+    file!("logs.js", SCRIPT),
     file!("check.js", SCRIPT),
     file!("login.js", SCRIPT),
     file!("task.js", SCRIPT),

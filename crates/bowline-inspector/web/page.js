@@ -6,7 +6,8 @@ import { connections, feed, hear, listen, nameOf, questions, reset } from './sto
 import { leave } from './app.js';
 import { catalog, itemsOf, KINDS } from './catalog.js';
 import { connectView, overview } from './connect.js';
-import { logView, wireView } from './wire.js';
+import { logView } from './logs.js';
+import { wireView } from './wire.js';
 import { checkView } from './check.js';
 import { historyView, subjectOf } from './call.js';
 import { loginView } from './login.js';
