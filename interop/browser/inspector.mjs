@@ -97,10 +97,17 @@ async function call(connection, tool, fields = {}) {
     }
     await page.getByRole('button', { name: 'Call', exact: true }).click();
 }
-async function axe(where) {
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }));
+async function axe(where, it = page) {
+    await it.evaluate(AXE);
+    const { violations } = await it.evaluate(() => window.axe.run({ resultTypes: ['violations'] }));
     assert.deepEqual(violations.map(it => `${where} ${it.id}: ${it.nodes[0].html.slice(0, 160)} ${it.nodes[0].failureSummary?.slice(0, 200)}`), []);
+}
+
+/** Waits until nothing is shown that only passes by: what was said, the focus outside of dialogs, what is pointed at. */
+async function still() {
+    await page.locator('.toast').first().waitFor({ state: 'detached' });
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => { if (!document.activeElement?.closest('dialog')) document.activeElement?.blur(); });
 }
 
 /** Everything that every view must pass: axe in light and dark, nothing hidden drawn, no sideways scrolling at 320 px. */
@@ -113,6 +120,7 @@ async function view(mode, name, picture) {
         await page.emulateMedia({ colorScheme: scheme });
         await page.waitForFunction(it => document.documentElement.dataset.theme === it, scheme);
         await check(mode, `${name}: axe, ${scheme}`, () => axe(name));
+        if (picture) await still();
         if (picture) await page.screenshot({ path: join(pictures, `${picture}-${scheme}.png`) });
     }
     await page.emulateMedia({ colorScheme: 'light' });
@@ -181,6 +189,7 @@ await check('attack', 'the address works once', async () => {
     const stranger = await other.newPage();
     await stranger.goto(program.address);
     await stranger.getByText('This page has no key').waitFor();
+    await axe('no key', stranger);
     await other.close();
 });
 await view('modern', 'overview', 'overview');
@@ -307,6 +316,7 @@ for (const era of ['modern', 'legacy']) {
         await call(at, 'sample', { message: 'hello' });
         await page.locator('[data-question]', { hasText: 'sampling' }).waitFor();
         assert.equal(await page.locator('[data-question]').count(), 2);
+        if (era === 'modern') await view(era, 'an address and a sampling');
         const sampling = page.locator('[data-question]', { hasText: 'sampling' });
         await sampling.getByLabel('What the model says').fill('said by a person');
         await sampling.getByRole('button', { name: 'Answer' }).click();
@@ -460,6 +470,7 @@ await check('attack', 'a link to a target starts nothing', async () => {
     await page.getByText('A link asks to connect to this server').waitFor();
     await page.locator('pre', { hasText: words(file) }).waitFor();
     assert.equal(await page.locator('nav.side .dot').count(), before);
+    await view('attack', 'a link to a target');
     // A command that a person starts afterwards has run; that of the link has not.
     await page.getByLabel('Address or command').fill(words(seen));
     await page.getByRole('button', { name: 'Connect', exact: true }).first().click();
@@ -517,18 +528,33 @@ await check('check', 'what is wrong with a server is found', async () => {
     await page.locator('[data-part=check] td .tag.bad', { hasText: /^fail$/ }).first().waitFor();
     assert.equal(await page.locator('[data-part=check] td .tag', { hasText: /^(pass|skipped)$/ }).count(), 0);
 });
+await view('check', 'findings');
+await check('logs', 'what a server writes to standard error is shown', async () => {
+    const at = await connect(`sh -c "echo it has started >&2; exec ${bowline} serve counter"`);
+    await go(`#/${at}/logs`);
+    await page.locator('main td', { hasText: 'it has started' }).waitFor();
+});
+await view('logs', 'logs with rows');
 await check('many', '5,000 tools are searched in few rows', async () => {
     const at = await connect(`${process.execPath} ${join(here, 'hostile.mjs')} 5000`);
     await go(`#/${at}/tools`);
     await page.locator('main').getByText('5000 tools').waitFor();
     const took = await page.evaluate(() => {
         const input = document.querySelector('input[type=search]');
+        const before = document.querySelectorAll('.item').length;
+        const seen = new MutationObserver(() => {});
+        seen.observe(document, { childList: true, subtree: true });
         const begun = performance.now();
         input.value = 'tool_4321';
         input.dispatchEvent(new Event('input'));
-        return { ms: performance.now() - begun, rows: document.querySelectorAll('.item').length };
+        const ms = performance.now() - begun;
+        const touched = seen.takeRecords().reduce((sum, it) => sum + it.addedNodes.length + it.removedNodes.length, 0);
+        return { ms, before, touched, rows: document.querySelectorAll('.item').length, room: document.querySelector('.list .scroll').clientHeight };
     });
     assert.equal(took.rows, 1);
+    // The rows that can be seen, and a few around them, go; one row comes, and what is counted is said.
+    assert.ok(took.before <= Math.ceil(took.room / 54) + 9, `${took.before} rows`);
+    assert.ok(took.touched <= took.before + 3, `${took.touched} nodes were touched, ${took.before} rows`);
     console.log(`5,000 tools: filtered in ${took.ms.toFixed(1)} ms`);
 });
 await check('many', 'the sidebar cuts connections only when there is no room for all', async () => {

@@ -236,7 +236,10 @@ await check('what an earlier connection has asked is over, and its ids are free'
     assert.deepEqual([filter.shown.map(it => it.what), wire.rows[0].until, wire.rows[1].until], [['x t1'], 2, 2]);
     wire.add(answered(4, 1), 101);
     assert.deepEqual([Boolean(wire.rows[0].answer), Boolean(wire.rows[3].answer), wire.now(500)], [false, true, 4]);
-    assert.deepEqual(statistics(wire).map(it => it.waiting), [0, 0, 0]);
+    assert.deepEqual(
+        statistics(wire).map(it => it.waiting),
+        [0, 0, 0]
+    );
 });
 await check('an axis has few round marks', () => {
     for (const [from, to, expected] of [
@@ -250,7 +253,13 @@ await check('an axis has few round marks', () => {
         [5, 0, ''],
         [0, Infinity, '']
     ])
-        assert.equal(ticks(from, to, 4).map(it => it.text).join(' '), expected, `${from} to ${to}`);
+        assert.equal(
+            ticks(from, to, 4)
+                .map(it => it.text)
+                .join(' '),
+            expected,
+            `${from} to ${to}`
+        );
     for (let to = 1e-6; to < 1e6; to *= 1.3) {
         const count = ticks(0, to, 4).length;
         assert.ok(count >= 2 && count <= 5, `${to}: ${count}`);
@@ -360,26 +369,52 @@ await check('what is asked is settled whatever becomes of its call', async () =>
 await check('URI templates expand as RFC 6570 says', () => {
     const values = {
         ...{ var: 'value', hello: 'Hello World!', half: '50%', base: 'http://example.com/home/', path: '/foo/bar' },
-        ...{ x: '1024', y: '768', empty: '', list: ['red', 'green', 'blue'], keys: { semi: ';', dot: '.', comma: ',' } },
+        ...{
+            x: '1024',
+            y: '768',
+            empty: '',
+            list: ['red', 'green', 'blue'],
+            keys: { semi: ';', dot: '.', comma: ',' }
+        },
         ...{ done: 'a%20b', odd: '\ud800', none: [], nothing: null, umlaut: 'ünïcode' }
     };
     for (const [template, expected] of [
         ['{var}|{hello}|{half}', 'value|Hello%20World%21|50%25'],
-        ['{+hello}|{+half}|{+base}index|{+path,x}/here', 'Hello%20World!|50%25|http://example.com/home/index|/foo/bar,1024/here'],
+        [
+            '{+hello}|{+half}|{+base}index|{+path,x}/here',
+            'Hello%20World!|50%25|http://example.com/home/index|/foo/bar,1024/here'
+        ],
         ['{+done}|{done}|{#done}', 'a%20b|a%2520b|#a%20b'],
         ['{#path:6}here|{+path:6}here|{var:3}|{var:30}|{umlaut:2}', '#/foo/bhere|/foo/bhere|val|value|%C3%BCn'],
-        ['{list}|{list*}|{keys}|{keys*}', 'red,green,blue|red,green,blue|semi,%3B,dot,.,comma,%2C|semi=%3B,dot=.,comma=%2C'],
-        ['{+list*}|{+keys}|{+keys*}|{#list*}', 'red,green,blue|semi,;,dot,.,comma,,|semi=;,dot=.,comma=,|#red,green,blue'],
+        [
+            '{list}|{list*}|{keys}|{keys*}',
+            'red,green,blue|red,green,blue|semi,%3B,dot,.,comma,%2C|semi=%3B,dot=.,comma=%2C'
+        ],
+        [
+            '{+list*}|{+keys}|{+keys*}|{#list*}',
+            'red,green,blue|semi,;,dot,.,comma,,|semi=;,dot=.,comma=,|#red,green,blue'
+        ],
         ['X{.list}|X{.list*}|X{.x,y}', 'X.red,green,blue|X.red.green.blue|X.1024.768'],
         ['{/list}|{/list*,path:4}|{/var,empty}', '/red,green,blue|/red/green/blue/%2Ffoo|/value/'],
-        ['{;x,y,empty}|{;hello:5}|{;list*}|{;keys*}', ';x=1024;y=768;empty|;hello=Hello|;list=red;list=green;list=blue|;semi=%3B;dot=.;comma=%2C'],
-        ['{?x,empty}|{?var:3}|{?list}|{?list*}|{&keys*}', '?x=1024&empty=|?var=val|?list=red,green,blue|?list=red&list=green&list=blue|&semi=%3B&dot=.&comma=%2C'],
+        [
+            '{;x,y,empty}|{;hello:5}|{;list*}|{;keys*}',
+            ';x=1024;y=768;empty|;hello=Hello|;list=red;list=green;list=blue|;semi=%3B;dot=.;comma=%2C'
+        ],
+        [
+            '{?x,empty}|{?var:3}|{?list}|{?list*}|{&keys*}',
+            '?x=1024&empty=|?var=val|?list=red,green,blue|?list=red&list=green&list=blue|&semi=%3B&dot=.&comma=%2C'
+        ],
         ['{nothing}{?none*}{?missing,toString}|{odd}|{+odd}', '|%EF%BF%BD|%EF%BF%BD']
     ])
         assert.equal(expand(template, values), expected, template);
     bounded(SECONDS, () => variables('{'.repeat(200_000)));
     const names = variables('a{x:3}b{/list*}{?q,r}').map(it => [it.name, it.isList]);
-    assert.deepEqual(names, [['x', false], ['list', true], ['q', false], ['r', false]]);
+    assert.deepEqual(names, [
+        ['x', false],
+        ['list', true],
+        ['q', false],
+        ['r', false]
+    ]);
 });
 await check('what a view throws stops nothing else', () => {
     const [seen, complaints, complain] = [[], [], console.error];

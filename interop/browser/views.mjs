@@ -487,6 +487,7 @@ export async function sessions({ page, check, connect, go, call, outcome, home, 
         await page.locator('.wire .line', { hasText: 'get_value' }).first().waitFor();
         assert.equal(page.url(), address);
     });
+    await view('session', 'session file');
     await check('session', 'figures, zoom, and the way from a call to its messages', async () => {
         await page.getByRole('tab', { name: 'Figures' }).click();
         await page.locator('.figures td', { hasText: 'tools/call' }).waitFor();
@@ -574,16 +575,29 @@ export async function sessions({ page, check, connect, go, call, outcome, home, 
             const box = document.querySelector('.wire .scroll');
             let worst = 0;
             let most = 0;
+            let nodes = 0;
+            let drawn = 0;
+            const seen = new MutationObserver(() => {});
+            seen.observe(box, { childList: true, subtree: true });
             for (let at = 0, last = performance.now(); at < 60; at++) {
                 box.scrollTop += 20_000;
                 await new Promise(requestAnimationFrame);
                 worst = Math.max(worst, performance.now() - last);
                 most = Math.max(most, box.querySelectorAll('.line').length);
+                nodes = Math.max(nodes, document.querySelectorAll('*').length);
+                drawn = Math.max(
+                    drawn,
+                    seen.takeRecords().reduce((sum, it) => sum + it.addedNodes.length, 0)
+                );
                 last = performance.now();
             }
-            return { worst, most };
+            return { worst, most, nodes, drawn, room: Math.ceil(box.clientHeight / 26) + 9 };
         });
         assert.ok(frames.most > 5 && frames.most < 300, `${frames.most} rows`);
+        // What a frame costs: no more rows than can be seen, with a few around them, are there or are drawn.
+        const { room } = frames;
+        assert.ok(frames.most <= room && frames.drawn <= room, `${JSON.stringify(frames)}`);
+        assert.ok(frames.nodes < 20 * room + 500, `${frames.nodes} elements`);
         console.log(
             `100,000 messages: ${frames.most} rows drawn at most, longest frame ${Math.round(frames.worst)} ms`
         );
@@ -760,7 +774,10 @@ export async function remote({
         assert.equal(kinds.filter(it => it === 'session').length, 1, 'one session, opened twice');
         assert.equal(kinds.filter(it => it === 'end').length, 2, 'each connection but the last has ended');
         const last = kinds.lastIndexOf('end');
-        assert.ok(times.slice(last).every(it => it >= times[last]), `one clock: ${times}`);
+        assert.ok(
+            times.slice(last).every(it => it >= times[last]),
+            `one clock: ${times}`
+        );
         await go(`#/${at}`);
         await page.locator('main .tag', { hasText: /^open$/ }).waitFor();
         await call(at, 'whoami');

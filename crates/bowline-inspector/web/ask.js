@@ -18,8 +18,7 @@ export function ask(connection, method, params) {
             const call = calls.get(name);
             wasSeen ||= Boolean(call);
             if (call?.state === 'done') end(() => resolve(call.result ?? 'null'));
-            else if (call && call.state !== 'running')
-                end(() => reject(new Error(call.problem?.what ?? call.state)));
+            else if (call && call.state !== 'running') end(() => reject(new Error(call.problem?.what ?? call.state)));
             // What the feed no longer has after it was read to its end will not come.
             else if (!call && feed.isCurrent && (wasSeen || !connections.has(connection)))
                 end(() => reject(new Error(`${method}: the connection was closed, or its result dropped`)));

@@ -293,7 +293,12 @@ export function historyView(main, connection, again) {
     /** The parameters of what has no form of its own. @param {Call} call */
     const editor = call => {
         const told = h('p.small', { role: 'alert' });
-        const area = h('textarea', { 'aria-label': 'Parameters as JSON', rows: '6', spellcheck: 'false', value: call.params });
+        const area = h('textarea', {
+            'aria-label': 'Parameters as JSON',
+            rows: '6',
+            spellcheck: 'false',
+            value: call.params
+        });
         const send = () => {
             told.textContent = problemOf(area.value);
             if (!told.textContent) repeat(call, area.value);

@@ -33,7 +33,8 @@ function curve(plot) {
         return it;
     };
     const times = ticks(0, top, MARKS);
-    for (const { at } of times) draw('line', { x1: 0, x2: 100, y1: 100 - (at / top) * 100, y2: 100 - (at / top) * 100 });
+    for (const { at } of times)
+        draw('line', { x1: 0, x2: 100, y1: 100 - (at / top) * 100, y2: 100 - (at / top) * 100 });
     for (const x of PERCENTILES) draw('line', { x1: x, x2: x, y1: 0, y2: 100 });
     draw('polyline', { points: plot.map((it, at) => `${at},${100 - (it / top) * 100}`).join(' ') });
     const words = PERCENTILES.map(it => `p${it} ${time((plot[it] ?? 0) / 1000)}`).join(', ');
@@ -93,7 +94,12 @@ function report(connection) {
             'Only tools that read are called.'
         );
     if (check.state === 'running')
-        return h('div', null, h('p', null, `${many(check.done, 'check')} done`), h('progress', { 'aria-label': 'checking' }));
+        return h(
+            'div',
+            null,
+            h('p', null, `${many(check.done, 'check')} done`),
+            h('progress', { 'aria-label': 'checking' })
+        );
     if (check.problem) return h('p', { role: 'alert' }, check.problem.what);
     const findings = (check.report?.results ?? []).filter(
         (/** @type {any} */ it) => !['pass', 'skipped'].includes(it.outcome)
@@ -277,7 +283,13 @@ function loadPart(connection) {
             h('button.button', { type: 'button', onclick }, label);
         fill(
             sure,
-            h('p', null, 'The server does not say that this call only reads: ', h('code', null, subjectOf(of.params ?? '')), '.'),
+            h(
+                'p',
+                null,
+                'The server does not say that this call only reads: ',
+                h('code', null, subjectOf(of.params ?? '')),
+                '.'
+            ),
             h(
                 'div.row',
                 null,

@@ -165,7 +165,14 @@ function sampled() {
         if (isJson && !json.value) json.value = said(2);
         fill(place, isJson ? json : [words, model]);
     };
-    const bar = tabs('How to answer', [['text', 'Text'], ['json', 'JSON']], name => show(name === 'json'));
+    const bar = tabs(
+        'How to answer',
+        [
+            ['text', 'Text'],
+            ['json', 'JSON']
+        ],
+        name => show(name === 'json')
+    );
     show(false);
     return {
         element: h('div.column', null, bar.element, place),

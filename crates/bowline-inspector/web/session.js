@@ -75,8 +75,7 @@ export class Wire {
      */
     now(heard) {
         if (heard !== undefined)
-            for (const row of this.waiting.values())
-                if (mayHang(row)) return Math.max(this.end, heard + this.ahead);
+            for (const row of this.waiting.values()) if (mayHang(row)) return Math.max(this.end, heard + this.ahead);
         return this.end;
     }
 

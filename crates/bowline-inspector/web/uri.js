@@ -20,7 +20,11 @@ const SIGNS = {
 const variablesOf = list =>
     list.split(',').map(it => {
         const [, name, star, length] = it.match(/^(.*?)(?:(\*)|:(\d{1,4}))?$/s) ?? [];
-        return { name: name ?? it, isList: star !== undefined, length: length === undefined ? Infinity : Number(length) };
+        return {
+            name: name ?? it,
+            isList: star !== undefined,
+            length: length === undefined ? Infinity : Number(length)
+        };
     });
 
 /** The variables of a template; those of `{list*}` can be lists. @param {string} template @returns {Variable[]} */
@@ -67,6 +71,6 @@ const strict = text =>
 
 /** What structures a URI stays too, and what is encoded already. @param {string} text */
 const reserved = text =>
-    text.toWellFormed().replace(/%[0-9A-Fa-f]{2}|[^A-Za-z0-9_.~:/?#[\]@!$&'()*+,;=-]/gu, it =>
-        it.length === 3 ? it : strict(it)
-    );
+    text
+        .toWellFormed()
+        .replace(/%[0-9A-Fa-f]{2}|[^A-Za-z0-9_.~:/?#[\]@!$&'()*+,;=-]/gu, it => (it.length === 3 ? it : strict(it)));
