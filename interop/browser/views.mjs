@@ -238,6 +238,11 @@ export async function odd({ page, check, connect, go, call, outcome, view }) {
         await check('odd', `a call goes on: ${tool}`, async () => {
             await call(at, tool);
             await outcome().getByText(shown).first().waitFor();
+            assert.equal(
+                await outcome().locator('img[src*="toString"]').count(),
+                0,
+                'no image is made of what is none'
+            );
         });
     await check('odd', 'a result is held against the output schema', async () => {
         await call(at, 'breaks its promise');
