@@ -5,7 +5,7 @@ import { form } from './form.js';
 import { copies } from './copies.js';
 import { problemOf, textMember } from './json.js';
 import { act, attempt, said } from './program.js';
-import { calls, listen, progress } from './store.js';
+import { calls, feed, listen, progress } from './store.js';
 import { result } from './content.js';
 import { messagesOf } from './wire.js';
 
@@ -126,8 +126,12 @@ export function callPanel(options) {
         if (options.beside && attended !== current) fill(beside, options.beside(call));
         attended = current;
     }
+    // What was called before may come after the lists, when a long history is read.
+    let isReading = !feed.isCurrent;
     const stop = listen(kinds => {
         if (!element.isConnected) return stop();
+        if (isReading) restore();
+        isReading = !feed.isCurrent;
         if (kinds.has('call') || kinds.has('progress')) show();
     });
     const element = h(
@@ -150,17 +154,15 @@ export function callPanel(options) {
             send();
         }
     });
-    // The last outcome of the same thing is there again after a reload.
-    const last = [...calls.values()]
-        .filter(
-            it =>
-                it.connection === connection.number && it.method === method && subjectOf(it.params) === options.subject
-        )
-        .pop();
-    if (last && options.initial === undefined) {
-        current = last.call;
+    /** The last outcome of the same thing is there again after a reload. */
+    function restore() {
+        if (current || options.initial !== undefined) return;
+        const isSame = (/** @type {Call} */ it) =>
+            it.connection === connection.number && it.method === method && subjectOf(it.params) === options.subject;
+        current = [...calls.values()].findLast(isSame)?.call ?? '';
         show();
     }
+    restore();
     return { element, text: () => edit.text() };
 }
 
