@@ -244,6 +244,9 @@ function chooser(connection) {
     };
 }
 
+/** @param {any} load */
+const latency = load => ['p50', 'p90', 'p99', 'max'].map(it => `${it} ${time(load[it] / 1000)}`).join(', ');
+
 /** @param {Connection} connection */
 function loadPart(connection) {
     const number = (/** @type {string} */ label, /** @type {string} */ value) =>
@@ -318,7 +321,7 @@ function loadPart(connection) {
             ['State', load.state],
             ['Calls', load.done],
             ['Rate', `${load.perSecond.toLocaleString('en', { maximumFractionDigits: 1 })} calls per second`],
-            ...['p50', 'p90', 'p99', 'max'].map(it => [it, load.done ? time(load[it] / 1000) : '–']),
+            ['Latency', load.done ? latency(load) : '–'],
             ['Counted from', load.from === 'due' ? 'when each call was due' : 'when each call was sent'],
             ['Errors', errors || 'none']
         ];
