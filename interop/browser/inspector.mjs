@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { forms } from './form.mjs';
-import { apps, extensions, lives, odd, remote, sessions, tabs, within } from './views.mjs';
+import { apps, extensions, lives, odd, remote, sessions, tabs, until, within } from './views.mjs';
 
 const [browserName, bowline, example, python, fastmcp, pictures] = process.argv.slice(2);
 const here = import.meta.dirname;
@@ -226,7 +226,7 @@ await check('modern', 'a call is copied as a command and as Rust', async () => {
     await go('#/1/tools/calculator_arithmetic');
     for (const [as, expected] of [['command', /^bowline call .*calculator_arithmetic --json .* -- /], ['rust', /call_tool\("calculator_arithmetic"/]]) {
         await page.getByLabel('Copy as').selectOption(as);
-        await page.waitForFunction(async pattern => new RegExp(pattern).test(await navigator.clipboard.readText()), expected.source);
+        await until(page, `${expected} is copied`, async () => expected.test(await page.evaluate(() => navigator.clipboard.readText())));
     }
 });
 await check('modern', 'a resource is read', async () => {

@@ -70,8 +70,8 @@ const isAlive = pid => {
     }
 };
 
-/** Waits until something is so. */
-async function until(page, what, is) {
+/** Waits until something is so. `waitForFunction` takes the promise of an asynchronous function for what it waits for. */
+export async function until(page, what, is) {
     for (const end = Date.now() + PATIENCE_MS; Date.now() < end;) {
         if (await is()) return;
         await page.waitForTimeout(50);
@@ -336,10 +336,8 @@ export async function tabs({ page, check, connect, go, home, context, program, b
                 (await (await import('/program.js')).act('connect', { place, revision: 'legacy' })).connection,
             place
         );
-        await page.waitForFunction(
-            async other => (await import('/store.js')).connections.get(other)?.state === 'open',
-            other
-        );
+        const isOpen = async other => (await import('/store.js')).connections.get(other)?.state === 'open';
+        await until(page, 'the other server is connected to', () => page.evaluate(isOpen, other));
         assert.equal(await area.inputValue(), 'file:///srv');
         assert.ok(await area.evaluate(it => it === document.activeElement), 'the focus moved');
         const seen = await page.evaluate(async other => {
@@ -680,7 +678,8 @@ export async function remote({
             await outcome().getByText('3 * 3 = 9').waitFor();
             await page.getByLabel('Copy as').selectOption('curl');
             const expected = era === 'modern' ? 'mcp-method: tools/call' : 'mcp-session-id';
-            await page.waitForFunction(async it => (await navigator.clipboard.readText()).includes(it), expected);
+            const copied = () => page.evaluate(() => navigator.clipboard.readText());
+            await until(page, `${expected} is copied`, async () => (await copied()).includes(expected));
             await go(`#/${at}/wire?q=POST`);
             await page.getByLabel('HTTP heads').check();
             await page.locator('.wire .line', { hasText: 'POST' }).first().waitFor();
@@ -767,10 +766,11 @@ export async function remote({
         const again = page.getByRole('link', { name: 'Open the login page' });
         await again.waitFor();
         const [tab] = await Promise.all([context.waitForEvent('page'), again.click()]);
-        await page.waitForFunction(async at => {
+        const isAnew = async at => {
             const it = (await import('/store.js')).connections.get(at);
             return it.state === 'open' && it.info !== window.was;
-        }, at);
+        };
+        await until(page, 'it is opened anew', () => page.evaluate(isAnew, at));
         await tab.close();
         const { kinds, times } = await page.evaluate(async at => {
             const lines = (await import('/store.js')).connections.get(at).wire.lines.map(it => JSON.parse(it));
