@@ -14,7 +14,7 @@ mod server;
 mod traffic;
 
 /// As in the ready-made servers: it gives back what is free.
-#[cfg(not(target_env = "msvc"))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
