@@ -1,15 +1,17 @@
-//! Every row of docs/reliability.md, run: faults, abuse and attacks against real processes.
+//! Every row of docs/reliability.md, run: faults, abuse and attacks, on processes, over sockets or
+//! in memory.
 //!
 //! A row is one or more tests. A test that measures prints a line `figure: ROW | FIGURE | BOUND`,
-//! and fails if the figure exceeds the bound. What ran becomes the table of the page.
+//! and fails if the figure exceeds the bound. One that cannot run on this machine prints
+//! `skipped: WHY`. What ran becomes the table of the page.
 
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 
-use self::rows::{ROWS, Row, Tests};
+use self::rows::{ROWS, Row, Tests, Where};
 use crate::cargo::{self, TestProgram};
 use crate::debian;
 use crate::options::Options;
@@ -21,12 +23,23 @@ const PAGE: &str = "docs/reliability.md";
 const BEGIN: &str = "<!-- written by `cargo xtask faults` -->\n";
 const END: &str = "<!-- end -->";
 
+/// What became of a row.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Passed,
+    Failed,
+    /// A part of it cannot run on this machine, and why.
+    NotRun(String),
+}
+
 /// What became of the tests of one program.
 #[derive(Default)]
 struct Said {
     ok: bool,
     /// Verdicts by test.
     tests: BTreeMap<String, bool>,
+    /// Why tests that passed did nothing, by test.
+    skipped: BTreeMap<String, String>,
     /// Figures with their bounds, by row.
     figures: Vec<(u32, String, String)>,
     output: String,
@@ -52,11 +65,11 @@ pub(crate) fn step(options: &Options) -> Outcome {
         println!("{name:24} {}", if said.ok { "ok" } else { "FAILED" });
         all.insert(name, said);
     }
-    let judged: Vec<(&Row, bool)> = ROWS.iter().map(|row| (row, row.passes(&all))).collect();
+    let judged: Vec<(&Row, Verdict)> = ROWS.iter().map(|row| (row, row.verdict(&all))).collect();
     let mut outcome = Outcome::default();
-    for (_, passes) in &judged {
-        outcome.passed += u64::from(*passes);
-        outcome.failed += u64::from(!passes);
+    for (_, verdict) in &judged {
+        outcome.passed += u64::from(*verdict == Verdict::Passed);
+        outcome.failed += u64::from(*verdict == Verdict::Failed);
     }
     for said in all.values().filter(|said| !said.ok) {
         outcome.output += &said.output;
@@ -90,7 +103,17 @@ fn run(program: &TestProgram, name: &str, options: &Options) -> Said {
 
 fn read(ran: Ran) -> Said {
     let mut said = Said { ok: ran.ok, ..Said::default() };
+    // Whose output this is: it comes after all verdicts, each under a line with the test's name.
+    let mut speaker = None;
     for line in ran.output.lines() {
+        if let Some(test) =
+            line.strip_prefix("---- ").and_then(|it| it.strip_suffix(" stdout ----"))
+        {
+            speaker = Some(test.to_owned());
+        }
+        if let (Some(test), Some(why)) = (&speaker, line.strip_prefix("skipped: ")) {
+            said.skipped.insert(test.clone(), why.to_owned());
+        }
         let verdict = line.strip_prefix("test ").and_then(|line| line.split_once(" ... "));
         if let Some((test, verdict)) = verdict {
             said.tests.insert(test.trim().to_owned(), verdict == "ok");
@@ -116,34 +139,71 @@ impl Row {
     }
 
     /// Whether each of its tests ran and passed.
-    fn passes(&self, all: &BTreeMap<&str, Said>) -> bool {
-        self.tests.iter().all(|tests| {
-            let Some(said) = all.get(tests.program) else { return false };
-            tests.filters.iter().all(|filter| {
-                let mut found =
-                    said.tests.iter().filter(|(test, _)| test.contains(filter)).peekable();
-                let is_whole = *filter == rows::WHOLE;
-                if is_whole { said.ok } else { found.peek().is_some() && found.all(|(_, ok)| *ok) }
-            })
-        })
+    fn verdict(&self, all: &BTreeMap<&str, Said>) -> Verdict {
+        let verdicts = self.tests.iter().map(|tests| match all.get(tests.program) {
+            Some(said) => tests.verdict(said),
+            None => Verdict::Failed,
+        });
+        verdicts.fold(Verdict::Passed, Verdict::and)
+    }
+
+    /// Where its tests run.
+    fn places(&self) -> String {
+        let places: BTreeSet<_> = self.tests.iter().map(|tests| tests.runs).collect();
+        places.into_iter().map(Where::name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Tests {
+    fn verdict(&self, said: &Said) -> Verdict {
+        let verdicts = self.filters.iter().map(|filter| {
+            let is_it = |test: &str| test.contains(filter);
+            let mut found = said.tests.iter().filter(|(test, _)| is_it(test)).peekable();
+            let is_whole = *filter == rows::WHOLE;
+            let passes =
+                if is_whole { said.ok } else { found.peek().is_some() && found.all(|(_, ok)| *ok) };
+            let skipped = said.skipped.iter().find(|(test, _)| is_it(test));
+            match (passes, skipped) {
+                (false, _) => Verdict::Failed,
+                (true, Some((_, why))) => Verdict::NotRun(why.clone()),
+                (true, None) => Verdict::Passed,
+            }
+        });
+        verdicts.fold(Verdict::Passed, Verdict::and)
+    }
+}
+
+impl Verdict {
+    /// The worse of two.
+    fn and(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Failed, _) | (Self::NotRun(_), Self::Passed) => self,
+            _ => other,
+        }
     }
 }
 
 /// The table of the page.
-fn table(judged: &[(&Row, bool)], all: &BTreeMap<&str, Said>, is_full: bool) -> String {
+fn table(judged: &[(&Row, Verdict)], all: &BTreeMap<&str, Said>, is_full: bool) -> String {
     let size = if is_full { "full size" } else { "the small size of the tests" };
     let mut table = format!(
-        "\nAt {size}:\n\n| row | what | passes | figure | bound |\n|---|---|---|---|---|\n"
+        "\nAt {size}:\n\n| row | what | runs on | passes | figure | bound |\n\
+         |---|---|---|---|---|---|\n"
     );
-    for (row, passes) in judged {
+    for (row, verdict) in judged {
         let own = all.values().flat_map(|said| &said.figures).filter(|it| it.0 == row.number);
         let (figures, mut bounds): (Vec<&str>, Vec<&str>) =
             own.map(|(_, figure, bound)| (figure.as_str(), bound.as_str())).unzip();
         bounds.dedup();
-        let verdict = if *passes { "yes" } else { "**no**" };
+        let verdict = match verdict {
+            Verdict::Passed => "yes",
+            Verdict::Failed => "**no**",
+            Verdict::NotRun(why) => &format!("not run: {why}"),
+        };
+        let (number, what, places) = (row.number, row.what, row.places());
         let (figures, bounds) = (figures.join("; "), bounds.join("; "));
         let _ =
-            writeln!(table, "| {} | {} | {verdict} | {figures} | {bounds} |", row.number, row.what);
+            writeln!(table, "| {number} | {what} | {places} | {verdict} | {figures} | {bounds} |");
     }
     table + "\n"
 }
@@ -179,17 +239,48 @@ mod tests {
         let row = |filters| Row {
             number: 1,
             what: "an endless line",
-            tests: Box::leak(Box::new([Tests { program: "bowline faults", filters }])),
+            tests: Box::leak(Box::new([Tests {
+                runs: Where::Sockets,
+                program: "bowline faults",
+                filters,
+            }])),
         };
         let all = BTreeMap::from([("bowline faults", said)]);
-        assert!(row(&["flood::a"]).passes(&all));
-        assert!(!row(&["flood::"]).passes(&all));
-        assert!(!row(&["flood::a", "gone::"]).passes(&all), "a test that did not run has failed");
-        let table = table(&[(&row(&["flood::a"]), true)], &all, true);
-        let line = "| 1 | an endless line | yes | memory grew by 3 MiB | 24 MiB |\n";
+        assert_eq!(row(&["flood::a"]).verdict(&all), Verdict::Passed);
+        assert_eq!(row(&["flood::"]).verdict(&all), Verdict::Failed);
+        let verdict = row(&["flood::a", "gone::"]).verdict(&all);
+        assert_eq!(verdict, Verdict::Failed, "a test that did not run has failed");
+        let table = table(&[(&row(&["flood::a"]), Verdict::Passed)], &all, true);
+        let line = "| 1 | an endless line | sockets | yes | memory grew by 3 MiB | 24 MiB |\n";
         assert!(table.contains("full size") && table.contains(line), "{table}");
         let page = format!("before\n{BEGIN}old{END} after");
         assert_eq!(with_table(&page, "new"), Some(format!("before\n{BEGIN}new{END} after")));
+    }
+
+    #[test]
+    fn a_test_that_skips_itself_has_not_run() {
+        let output = "test vanish::a ... ok\ntest load::b ... ok\n\nsuccesses:\n\n\
+                      ---- vanish::a stdout ----\nskipped: this needs `ip`\n\n\n\
+                      ---- load::b stdout ----\nsaid something\n";
+        let said = read(Ran { ok: true, output: output.to_owned() });
+        let all = BTreeMap::from([("bowline http", said)]);
+        const BOTH: &[Tests] = &[
+            Tests {
+                runs: Where::Memory,
+                program: "bowline http",
+                filters: &["load::", "vanish::"],
+            },
+            Tests { runs: Where::Process, program: "bowline http", filters: &["load::"] },
+        ];
+        let row = Row { number: 22, what: "a peer that vanishes", tests: BOTH };
+        let verdict = row.verdict(&all);
+        assert_eq!(verdict, Verdict::NotRun("this needs `ip`".to_owned()));
+        let table = table(&[(&row, verdict)], &all, false);
+        let line =
+            "| 22 | a peer that vanishes | processes, memory | not run: this needs `ip` | | |";
+        assert!(table.replace("  ", " ").contains(line), "{table}");
+        let other = Row { number: 1, what: "", tests: &BOTH[1..] };
+        assert_eq!(other.verdict(&all), Verdict::Passed);
     }
 
     #[test]

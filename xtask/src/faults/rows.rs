@@ -9,8 +9,31 @@ pub(super) struct Row {
     pub(super) tests: &'static [Tests],
 }
 
+/// Where the other side of what is tested runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Where {
+    /// In a process of its own, over pipes or sockets.
+    Process,
+    /// In the process of the test, over sockets.
+    Sockets,
+    /// In the process of the test, without sockets.
+    Memory,
+}
+
+impl Where {
+    /// Its name in the table.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "processes",
+            Self::Sockets => "sockets",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 /// Tests of one program.
 pub(super) struct Tests {
+    pub(super) runs: Where,
     /// Its package and target.
     pub(super) program: &'static str,
     /// Parts of the names of tests. Each must match at least one.
@@ -29,8 +52,19 @@ const fn row(number: u32, what: &'static str, tests: &'static [Tests]) -> Row {
     Row { number, what, tests }
 }
 
+/// Tests with processes.
 const fn of(program: &'static str, filters: &'static [&'static str]) -> Tests {
-    Tests { program, filters }
+    Tests { runs: Where::Process, program, filters }
+}
+
+/// Tests over sockets, within one process.
+const fn sockets(program: &'static str, filters: &'static [&'static str]) -> Tests {
+    Tests { runs: Where::Sockets, program, filters }
+}
+
+/// Tests in memory.
+const fn memory(program: &'static str, filters: &'static [&'static str]) -> Tests {
+    Tests { runs: Where::Memory, program, filters }
 }
 
 /// All rows. A new one is a line here, and a test.
@@ -42,48 +76,66 @@ pub(super) const ROWS: &[Row] = &[
     row(
         5,
         "a stop signal with calls and subscriptions in flight, on stdio and HTTP",
-        &[of(FAULTS, &["ends::a_stop_signal"]), of(HTTP, &["stop::"])],
+        &[of(FAULTS, &["ends::a_stop_signal"]), sockets(HTTP, &["stop::"])],
     ),
     row(
         6,
         "1,000 panics among 10,000 calls, on stdio and HTTP",
-        &[of(FAULTS, &["storm::a_thousand_panics"]), of(HTTP, &["abuse::panics"])],
+        &[of(FAULTS, &["storm::a_thousand_panics"]), memory(HTTP, &["abuse::panics"])],
     ),
     row(
         7,
         "equal ids in flight, on stdio and HTTP",
-        &[of(FAULTS, &["storm::a_second_request"]), of(HTTP, &["load::equal_ids"])],
+        &[of(FAULTS, &["storm::a_second_request"]), memory(HTTP, &["load::equal_ids"])],
     ),
-    row(8, "64 principals with equal ids", &[of(HTTP, &["load::principals"])]),
+    row(8, "64 principals with equal ids", &[memory(HTTP, &["load::principals"])]),
     row(
         9,
         "hostile messages to syslog; the daemon is killed",
         &[of("mcp-logger it", &["rsyslog::every_message", "rsyslog::what_was_spooled"])],
     ),
-    row(10, "sessions that are opened and left", &[of(HTTP, &["abuse::sessions_that_are_opened"])]),
+    row(
+        10,
+        "sessions that are opened and left",
+        &[memory(HTTP, &["abuse::sessions_that_are_opened"])],
+    ),
     row(
         11,
         "connections that trickle",
-        &[of(HTTP, &["slow::connections_that_say", "slow::a_body_that", "slow::a_drip"])],
+        &[sockets(HTTP, &["slow::connections_that_say", "slow::a_body_that", "slow::a_drip"])],
     ),
-    row(12, "bodies without end, without a length", &[of(HTTP, &["slow::bodies_without_end"])]),
+    row(
+        12,
+        "bodies without end, without a length",
+        &[sockets(HTTP, &["slow::bodies_without_end"])],
+    ),
     row(
         13,
         "a client that is fed endless JSON, events, error bodies, lines",
-        &[of(CLIENT, &["rows::endless_answers", "rows::an_endless_line"])],
+        &[sockets(CLIENT, &["rows::endless_answers"]), of(CLIENT, &["rows::an_endless_line"])],
     ),
     row(
         14,
         "a client that is fed endless lists, and progress for nobody",
-        &[of(CLIENT, &["rows::endless_lists", "rows::notifications_for_nobody"])],
+        &[
+            memory(CLIENT, &["rows::endless_lists"]),
+            of(CLIENT, &["rows::notifications_for_nobody"]),
+        ],
     ),
-    row(15, "hosts, origins, content types and headers of every kind", &[of(HTTP, &["gate::"])]),
+    row(
+        15,
+        "hosts, origins, content types and headers of every kind",
+        &[
+            memory(HTTP, &["gate::"]),
+            sockets(HTTP, &["gate::requests_that_two", "gate::every_request"]),
+        ],
+    ),
     row(
         16,
         "addresses in every spelling, rebinding, redirects",
-        &[of("bowline-web it", &["guard::"])],
+        &[sockets("bowline-web it", &["guard::"])],
     ),
-    row(17, "abuse of OAuth", &[of("bowline-auth client", &["abuse::"])]),
+    row(17, "abuse of OAuth", &[sockets("bowline-auth client", &["abuse::"])]),
     row(
         18,
         "a child that ignores everything, floods, crashes in a loop",
@@ -96,17 +148,24 @@ pub(super) const ROWS: &[Row] = &[
     row(
         20,
         "subscribers that stop reading",
-        &[of(HTTP, &["slow::listeners_that_never_read", "abuse::streams_nobody_reads"])],
+        &[
+            sockets(HTTP, &["slow::listeners_that_never_read"]),
+            memory(HTTP, &["abuse::streams_nobody_reads"]),
+        ],
     ),
     row(21, "cancellations at every moment", &[of(FAULTS, &["storm::no_answer_after"])]),
-    row(22, "a peer that vanishes", &[of(HTTP, &["vanish::"])]),
-    row(23, "many clients while their server restarts", &[of(CLIENT, &["rows::many_clients"])]),
+    row(22, "a peer that vanishes", &[sockets(HTTP, &["vanish::"])]),
+    row(
+        23,
+        "many clients while their server restarts",
+        &[sockets(CLIENT, &["rows::many_clients"])],
+    ),
     row(
         24,
         "three nodes, Postgres and Redis: killed, stopped, cut off",
         &[of("bowline-fleet trial", &[WHOLE])],
     ),
-    row(25, "schemas made to exhaust", &[of("bowline-schema schema", &["bombs::"])]),
+    row(25, "schemas made to exhaust", &[memory("bowline-schema schema", &["bombs::"])]),
     row(
         26,
         "batches of 89,000 requests, and 1,000 whose answers nobody reads",
@@ -136,17 +195,20 @@ pub(super) const ROWS: &[Row] = &[
     row(
         40,
         "calls over HTTP+SSE that wait, with fat arguments",
-        &[of(ATTACKS, &["sse::arguments"]), of(HTTP, &["sse::arguments", "sse::calls_that_wait"])],
+        &[
+            of(ATTACKS, &["sse::arguments"]),
+            memory(HTTP, &["sse::arguments", "sse::calls_that_wait"]),
+        ],
     ),
     row(
         41,
         "answers over HTTP+SSE that nobody reads",
-        &[of(HTTP, &["sse::a_stream_whose_answers"])],
+        &[memory(HTTP, &["sse::a_stream_whose_answers"])],
     ),
     row(
         42,
         "calls that wait, with heads of 60 KB, over HTTP/1",
-        &[of(ATTACKS, &["heads::complete_heads_over_http_1"]), of(HTTP, &["fair::long_heads"])],
+        &[of(ATTACKS, &["heads::complete_heads_over_http_1"]), memory(HTTP, &["fair::long_heads"])],
     ),
     row(
         43,
