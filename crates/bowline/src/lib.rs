@@ -100,3 +100,12 @@ pub use bowline_proto::causes::with_causes;
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Compiles those of the book, whose other pages have none or are guides.
+#[cfg(all(doctest, feature = "auth", feature = "testing"))]
+#[doc = include_str!("../../../docs/auth.md")]
+#[doc = include_str!("../../../docs/deploy.md")]
+#[doc = include_str!("../../../docs/eras.md")]
+#[doc = include_str!("../../../docs/replay.md")]
+#[doc = include_str!("../../../docs/skills.md")]
+struct Book;

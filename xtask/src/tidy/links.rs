@@ -1,5 +1,5 @@
-//! Pages lead somewhere: every page of the book is in its summary, and every link to a file of the
-//! repository has one.
+//! Pages lead somewhere: every page of the book is in its summary, every link to a file of the
+//! repository has one, and a guide that a page of the book includes finds its links there.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) fn check(files: &[File], exists: impl Fn(&Path) -> bool) -> Vec<Probl
             let path = page.path.clone();
             found.push(Problem { path, line: 0, rule: "links", message });
         };
-        let in_book = page.path.strip_prefix("docs/").filter(|name| !name.contains('/'));
+        let in_book = page.path.strip_prefix("docs/");
         if in_book.is_some_and(|name| page.path != SUMMARY && !listed.contains(&name)) {
             report(format!("is not in {SUMMARY}"));
         }
@@ -29,6 +29,12 @@ pub(super) fn check(files: &[File], exists: impl Fn(&Path) -> bool) -> Vec<Probl
                 }
                 Some(file) if exists(&file) => {}
                 _ => report(format!("{link:?} leads nowhere")),
+            }
+        }
+        for included in included(page, files) {
+            let has = |name: &str| page.text.contains(&format!("\n[{name}]: "));
+            for name in names(&included.text).filter(|name| !has(name)) {
+                report(format!("{}: [{name}] is not defined in the page", included.path));
             }
         }
     }
@@ -42,6 +48,21 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     let links = parts.flat_map(|part| part.split("](").skip(1));
     let links = links.map(|rest| rest.split([')', '#', ' ']).next().unwrap_or_default());
     links.filter(|link| !link.is_empty() && !link.contains("://") && !link.contains("::"))
+}
+
+/// The files that a page of the book includes.
+fn included<'f>(page: &File, files: &'f [File]) -> impl Iterator<Item = &'f File> {
+    let parts = page.text.split("{{#include ").skip(1);
+    let paths = parts.filter_map(|part| part.split("}}").next());
+    let paths = paths.filter_map(|path| target(&page.path, path)).collect::<Vec<_>>();
+    files.iter().filter(move |file| paths.iter().any(|path| Path::new(&file.path) == path))
+}
+
+/// The names of links whose targets stand elsewhere: `[text][name]`.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split("```").step_by(2);
+    let names = parts.flat_map(|part| part.split("][").skip(1));
+    names.filter_map(|rest| rest.split(']').next())
 }
 
 /// The path from the root; `None` outside of it.
@@ -81,7 +102,16 @@ mod tests {
             (&[("README.md", "[b](../b.md)")], "leads nowhere"),
             (&[summary], "\"a.md\" leads nowhere"),
             (&[summary, ("docs/a.md", ""), ("docs/b.md", "")], "docs/b.md: is not in"),
+            (&[summary, ("docs/a.md", ""), ("docs/b/c.md", "")], "docs/b/c.md: is not in"),
             (&[summary, ("docs/a.md", "[r](../README.md)"), ("README.md", "")], "out of the book"),
+            (
+                &[
+                    summary,
+                    ("docs/a.md", "{{#include ../g.md}}\n[y]: z"),
+                    ("g.md", "[a][x] [b][y]"),
+                ],
+                "g.md: [x] is not defined",
+            ),
         ] {
             let found = problems(pages);
             assert!(found.len() == 1 && found[0].contains(problem), "{found:?}");

@@ -104,7 +104,7 @@ fn the_tutorial_can_be_typed_along() {
     for block in blocks() {
         match block.language.as_str() {
             "text" => said.extend(block.text.lines().map(|line| desk.command(line))),
-            "" | "no_run" | "ignore" => desk.write(&block),
+            "rust" | "rust,no_run" | "rust,ignore" => desk.write(&block),
             other => panic!("{other}"),
         }
     }
