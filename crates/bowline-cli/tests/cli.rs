@@ -17,6 +17,9 @@ mod check;
 #[cfg(unix)]
 #[path = "cli/config.rs"]
 mod config;
+#[cfg(unix)]
+#[path = "cli/documents.rs"]
+mod documents;
 #[path = "cli/fixture.rs"]
 mod fixture;
 #[cfg(target_os = "linux")]

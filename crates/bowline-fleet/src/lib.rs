@@ -60,3 +60,8 @@ pub use self::error::FleetError;
 pub use self::fleet::{Fleet, FleetBuilder};
 pub use self::metrics::Metrics;
 pub use self::store::Store;
+
+/// Compiles the examples of the page for operators.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/fleet.md")]
+struct Page;
