@@ -3,7 +3,8 @@
 //!
 //! **Invariant:** what is not edited stays as it is, byte for byte: comments, order, spaces. Text
 //! is inserted and removed at places that a parser has found; nothing is written anew. Putting a
-//! tap in and taking it out restores the file exactly.
+//! tap in and taking it out restores the file exactly. An edit that would break this, or that does
+//! not do what it should, is an error: there are more ways to write an entry than are known here.
 
 mod entry;
 mod json;
@@ -68,17 +69,34 @@ pub fn wrap(
 ) -> Result<String, EditError> {
     let root = parse(text, syntax)?;
     let (name, members) = find(&root, path)?;
+    let wrapped = with_tap(text, syntax, (&name, members), tap)?;
+    match unwrap(&wrapped, syntax, path) {
+        Ok(restored) if restored == text => Ok(wrapped),
+        _ => Err(EditError::Unsupported(name, ODD)),
+    }
+}
+
+/// What helps with an entry that has dotted keys, for instance.
+const ODD: &str = "expected a table of its own, with a line for each member";
+
+fn with_tap(
+    text: &str,
+    syntax: Syntax,
+    (name, members): (&str, &[Member]),
+    tap: &[String],
+) -> Result<String, EditError> {
     let Some(command) = member(members, "command") else {
-        return Ok(apply(text, remote::wrap(text, syntax, &name, members, tap)?));
+        return Ok(apply(text, remote::wrap(text, syntax, name, members, tap)?));
     };
     let args = member(members, "args");
     if is_tap(command, args) {
-        return Err(EditError::Wrapped(name));
+        return Err(EditError::Wrapped(name.to_owned()));
     }
+    let unsupported = |why| EditError::Unsupported(name.to_owned(), why);
     let quoted: Vec<String> = tap.iter().map(|word| quote(word)).collect();
     let splices = match (&command.value.kind, args.map(|args| &args.value)) {
         (Kind::Array(words), _) => {
-            let first = words.first().ok_or_else(|| EditError::NoCommand(name.clone()))?;
+            let first = words.first().ok_or_else(|| EditError::NoCommand(name.to_owned()))?;
             let at = first.range.start;
             vec![(at..at, format!("{}, ", quoted.join(", ")))]
         }
@@ -96,10 +114,10 @@ pub fn wrap(
                     let end = if list.is_empty() { " " } else { ", " };
                     vec![program, (at..at, format!("{words}{end}"))]
                 }
-                Some(_) => return Err(EditError::Unsupported(name, "args must be an array")),
+                Some(_) => return Err(unsupported("args must be an array")),
             }
         }
-        _ => return Err(EditError::Unsupported(name, "command must be a string or an array")),
+        _ => return Err(unsupported("command must be a string or an array")),
     };
     Ok(apply(text, splices))
 }
@@ -162,7 +180,11 @@ pub fn add(
     }?;
     // New lines end as those of the file do.
     let is_windows = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
-    Ok(if is_windows { added.replace("\r\n", "\n").replace('\n', "\r\n") } else { added })
+    let added = if is_windows { added.replace("\r\n", "\n").replace('\n', "\r\n") } else { added };
+    match parse(&added, syntax) {
+        Ok(root) if lookup(&root, &whole).is_some() => Ok(added),
+        _ => Err(EditError::Unsupported(name.to_owned(), ODD)),
+    }
 }
 
 /// Removes a server.
@@ -172,9 +194,15 @@ pub fn add(
 pub fn remove(text: &str, syntax: Syntax, path: &[String]) -> Result<String, EditError> {
     let root = parse(text, syntax)?;
     let (name, _) = find(&root, path)?;
-    match syntax {
-        Syntax::Json => json::remove(text, &root, path).ok_or(EditError::Missing(name)),
+    let removed = match syntax {
+        Syntax::Json => {
+            json::remove(text, &root, path).ok_or_else(|| EditError::Missing(name.clone()))
+        }
         Syntax::Toml => toml::remove(text, &root, path),
+    }?;
+    match parse(&removed, syntax) {
+        Ok(root) if lookup(&root, path).is_none() => Ok(removed),
+        _ => Err(EditError::Unsupported(name, ODD)),
     }
 }
 

@@ -120,6 +120,21 @@ fn every_shape_is_wrapped_and_restored() {
     }
 }
 
+#[test]
+fn what_cannot_be_edited_is_left_alone() {
+    let at = path(&["mcp_servers", "x"]);
+    for text in [
+        "mcp_servers.x.command = \"x\"\n",
+        "[mcp_servers]\nx.command = \"x\"\nx.env.A = \"1\"\n",
+        "\"a{b\".x.command = \"x\"\n",
+        "mcp_servers.x.url = \"https://a.b\"\n",
+    ] {
+        let at = if text.contains('{') { path(&["a{b", "x"]) } else { at.clone() };
+        let wrapped = wrap(text, Syntax::Toml, &at, &tap());
+        assert!(matches!(wrapped, Err(EditError::Unsupported(..))), "{wrapped:?}");
+    }
+}
+
 const CODEX: &str = include_str!("../../testdata/config/codex.toml");
 
 #[test]
