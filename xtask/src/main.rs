@@ -162,7 +162,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "fuzz",
         takes: &[options::TARGET, options::SECONDS],
-        about: "fuzz one target or all of them, 10 seconds each",
+        about: "fuzz one target or all of them, 6 seconds each",
         lanes: &[&[steps::FUZZ]],
     },
     Command {

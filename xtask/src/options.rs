@@ -2,7 +2,7 @@
 
 /// A target's name, in the menu's words.
 pub(crate) const TARGET: &str = "[target]";
-/// How long to fuzz a target.
+/// How long to fuzz a target. By default so short that all of them take a minute on two cores.
 pub(crate) const SECONDS: &str = "[--seconds N]";
 /// Also ask the advisory database.
 pub(crate) const ADVISORIES: &str = "[--advisories]";
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: None, seconds: 10, advisories: false, quick: false, full: false }
+        Self { target: None, seconds: 6, advisories: false, quick: false, full: false }
     }
 }
 

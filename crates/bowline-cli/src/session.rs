@@ -47,7 +47,7 @@ pub(crate) struct Settings {
     pub(crate) tap: Option<Tap>,
     /// Receives every line of the recording, whether there is a file or not.
     pub(crate) lines: Option<LineSink>,
-    /// When the session began, if this one continues it: on the same clock, without another opening.
+    /// When the session began, if this one continues it: on the same clock, with no other opening.
     pub(crate) begun: Option<Instant>,
 }
 

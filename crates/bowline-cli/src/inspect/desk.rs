@@ -361,19 +361,26 @@ mod tests {
         let desk = Desk::new(options, OutputArgs::default(), None, feed.clone(), place);
         let command = "no-such-program-at-all".to_owned();
         let place = Place::Command { command, args: vec![], env: BTreeMap::new(), cwd: None };
-        let (mut told, mut seen) = (String::new(), 0);
+        let told = RefCell::new((String::new(), 0));
+        let failures = || told.borrow().0.matches(r#""state":"failed""#).count();
+        let failed = async |times| {
+            while failures() < times {
+                let seen = told.borrow().1;
+                let (more, last) = feed.after(seen, usize::MAX).await;
+                let (told, seen) = &mut *told.borrow_mut();
+                told.push_str(&more);
+                *seen = last;
+            }
+        };
         let work = async {
             let number = desk.connect(place.into());
             for turn in 1..=3 {
-                while told.matches(r#""state":"failed""#).count() < turn {
-                    let (more, last) = feed.after(seen, usize::MAX).await;
-                    told.push_str(&more);
-                    seen = last;
-                }
+                failed(turn).await;
                 desk.link(number).unwrap().reopen();
             }
         };
         LocalSet::new().run_until(work).await;
+        let (told, _) = told.into_inner();
         let lines = |kind: &str| told.matches(&format!(r#"{{\"kind\":\"{kind}\""#)).count();
         assert_eq!((lines("session"), lines("end")), (1, 2), "{told}");
     }
