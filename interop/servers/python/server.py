@@ -123,7 +123,9 @@ FORM = {
 
 async def answer(context: Context, question: types.InputRequest, ask):
     """Asks immediately in the legacy era; in the modern era, returns an input request."""
-    if context.request_context.protocol_version < "2026-07-28":
+    # Tasks, which only the modern era has here, run without a request.
+    request = context.request_context
+    if request is not None and request.protocol_version < "2026-07-28":
         return await ask()
     answers = context.input_responses
     if answers is None:
@@ -131,8 +133,7 @@ async def answer(context: Context, question: types.InputRequest, ask):
     return answers["answer"]
 
 
-@server.tool(output_schema=None)
-async def ask(context: Context):
+async def take_order(context: Context):
     params = types.ElicitRequestFormParams(
         message="What would you like?", requested_schema=FORM
     )
@@ -147,6 +148,16 @@ async def ask(context: Context):
         return "declined" if found.action == "decline" else "cancelled"
     order = found.data if hasattr(found, "data") else Order(**found.content)
     return f"{order.name}: {order.count}"
+
+
+@server.tool(output_schema=None)
+async def ask(context: Context):
+    return await take_order(context)
+
+
+@server.tool(task=True, output_schema=None)
+async def long_ask(context: Context):
+    return await take_order(context)
 
 
 @server.tool(output_schema=None)

@@ -59,20 +59,6 @@ const LACKS: &[Lack] = &[
     Lack {
         server: "fastmcp",
         transports: ALL,
-        revisions: Revision::is_modern,
-        checks: &["task-question"],
-        reason: "our server with it has no such tool",
-    },
-    Lack {
-        server: "rmcp",
-        transports: ALL,
-        revisions: Revision::is_modern,
-        checks: &["task-question"],
-        reason: "our server with it has no such tool",
-    },
-    Lack {
-        server: "fastmcp",
-        transports: ALL,
         revisions: |_| true,
         checks: &["resource-updated"],
         reason: "FastMCP does not support resource subscriptions",

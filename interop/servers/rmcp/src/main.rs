@@ -119,6 +119,14 @@ impl ServerHandler for Interop {
         Ok(GetTaskResult::new(self.state.tasks.get_task(&request.task_id)?))
     }
 
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.state.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
     async fn cancel_task(
         &self,
         request: CancelTaskParams,

@@ -51,7 +51,7 @@ impl Question {
         Ok(answer.unwrap_or_default())
     }
 
-    fn embed(&self) -> InputRequest {
+    pub fn embed(&self) -> InputRequest {
         match self {
             Self::Form => InputRequest::Elicitation(ElicitRequest::new(form())),
             Self::Message(text) => {
@@ -61,7 +61,7 @@ impl Question {
         }
     }
 
-    fn tell(&self, answer: &Value) -> String {
+    pub fn tell(&self, answer: &Value) -> String {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match self {
             Self::Form => match answer["action"].as_str() {

@@ -30,6 +30,7 @@ pub fn list(has_extra: bool) -> Vec<Tool> {
         tool("sample", json!({ "message": { "type": "string" } })),
         tool("roots", json!({})),
         tool("long", json!({ "ms": { "type": "integer" } })),
+        tool("long_ask", json!({})),
     ];
     if has_extra {
         tools.push(tool("extra", json!({})));
@@ -87,6 +88,8 @@ pub async fn call(
             return Question::Message(message()).ask(request.input_responses, &context).await;
         }
         "long" => return Ok(long(server, &context, number("ms")).await),
+        "long_ask" if has_tasks(&context) => return Ok(long_ask(server)),
+        "long_ask" => return Question::Form.ask(request.input_responses, &context).await,
         "roots" => return Question::Roots.ask(request.input_responses, &context).await,
         _ => return Err(ErrorData::invalid_params("no such tool", None)),
     };
@@ -158,11 +161,28 @@ async fn change_tools(server: &Interop, context: &RequestContext<RoleServer>) ->
     "changed".to_owned()
 }
 
+fn has_tasks(context: &RequestContext<RoleServer>) -> bool {
+    context.client_capabilities().is_some_and(|client| client.supports_tasks())
+}
+
+/// Asks in a task.
+fn long_ask(server: &Interop) -> CallToolResponse {
+    let options = TaskOptions::new().with_poll_interval_ms(50);
+    let task = server.state.tasks.spawn(options, |task| {
+        Box::pin(async move {
+            let answer = task.request_input("answer", Question::Form.embed()).await?;
+            let said = Question::Form.tell(&answer);
+            Ok(CallToolResult::success(vec![ContentBlock::text(said)]))
+        })
+    });
+    CallToolResponse::Task(CreateTaskResult::new(task))
+}
+
 /// Takes a while: as a task for clients that can wait for one.
 async fn long(server: &Interop, context: &RequestContext<RoleServer>, ms: i64) -> CallToolResponse {
     let pause = Duration::from_millis(ms.unsigned_abs());
     let done = || CallToolResult::success(vec![ContentBlock::text("long enough")]);
-    if !context.client_capabilities().is_some_and(|client| client.supports_tasks()) {
+    if !has_tasks(context) {
         tokio::time::sleep(pause).await;
         return done().into();
     }
