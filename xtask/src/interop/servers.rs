@@ -28,6 +28,7 @@ const TYPESCRIPT: Environment = Environment {
 const FASTMCP_PIN: (&str, &str) = ("servers/python/requirements.txt", "\nfastmcp==");
 const FASTMCP: Environment = python("servers/fastmcp", &["servers/python/requirements.txt"]);
 
+const RMCP_PIN: (&str, &str) = ("servers/rmcp/Cargo.toml", r#"rmcp = { version = "="#);
 const RUST: &str = "cargo build --quiet --locked --manifest-path interop/servers/rmcp/Cargo.toml \
                     --target-dir target/interop/rmcp";
 
@@ -105,12 +106,7 @@ const HOSTS: &[Host] = &[
         over_http: &[STREAMABLE, SSE],
         ..host(Program::Python("servers/python/server.py"))
     },
-    Host {
-        name: "rmcp",
-        title: "rmcp",
-        version: Some(("servers/rmcp/Cargo.toml", r#"rmcp = { version = "="#)),
-        ..host(Program::Rust)
-    },
+    Host { name: "rmcp", title: "rmcp", version: Some(RMCP_PIN), ..host(Program::Rust) },
     Host {
         name: "everything",
         title: "everything",
@@ -177,7 +173,8 @@ struct Installed {
     rust: Result<PathBuf, String>,
 }
 
-/// The walks of the client, those of the program, and of the client of `fastmcp` through our tasks.
+/// The walks of the client, those of the program, and of the clients of `fastmcp` and `rmcp`
+/// through our tasks.
 pub(super) struct Walks {
     pub(super) client: Vec<Named>,
     pub(super) program: Vec<Named>,
@@ -219,7 +216,7 @@ pub(super) fn walk_all(prepared: &Prepared) -> Walks {
         walk.arg(BOWLINE).arg(checks).args([eras, host.name]);
         walk
     });
-    Walks { client, program, tasks: vec![walk_tasks(installed)] }
+    Walks { client, program, tasks: vec![walk_tasks(installed), walk_tasks_with_rmcp(installed)] }
 }
 
 /// The client of `fastmcp`, which comes with its server.
@@ -233,6 +230,17 @@ fn walk_tasks(installed: &Installed) -> Named {
         server.stop().map(|()| walked)
     });
     let name = format!("fastmcp {}", version(FASTMCP_PIN.0, FASTMCP_PIN.1));
+    (name, walked.unwrap_or_else(Walked::not_at_all))
+}
+
+/// The client of `rmcp`, which is built with its server, and starts ours.
+fn walk_tasks_with_rmcp(installed: &Installed) -> Named {
+    let walked = installed.rust.clone().map(|server| {
+        let mut walk = Command::new(server.with_file_name("tasks"));
+        walk.arg("target/debug/conformance-server");
+        walk::walk(&walk)
+    });
+    let name = format!("rmcp {}", version(RMCP_PIN.0, RMCP_PIN.1));
     (name, walked.unwrap_or_else(Walked::not_at_all))
 }
 

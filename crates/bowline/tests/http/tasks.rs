@@ -387,19 +387,19 @@ async fn a_server_that_stops_begins_no_more_tasks() {
     }
     let service = busy(&shelf, 3);
     for id in &waiting {
-        let look = async || {
-            let params = json!({ "taskId": id });
-            modern(&service, "ada", "tasks/get", params).await.json()
-        };
-        let ended = soon("an end", async {
-            let mut found = look().await;
-            while found["result"]["status"] == "working" {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                found = look().await;
-            }
-            found
-        });
-        let ended = ended.await;
-        assert_eq!(ended["result"]["status"], "completed", "{ended}");
+        let done = soon("an end", ended(&service, id)).await;
+        assert_eq!(done["result"]["status"], "completed", "{done}");
+    }
+}
+
+/// Waits for the end of a task.
+async fn ended(service: &HttpService, task: &str) -> Value {
+    loop {
+        let params = json!({ "taskId": task });
+        let found = modern(service, "ada", "tasks/get", params).await.json();
+        if found["result"]["status"] != "working" {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
