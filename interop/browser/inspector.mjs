@@ -564,6 +564,7 @@ await check('many', 'the sidebar cuts connections only when there is no room for
     await page.setViewportSize({ width: 1280, height: 500 });
     assert.ok((await cut()) > 0, 'there is none');
     for (const label of ['Sessions', 'Answering rules']) assert.ok(await page.locator('nav.side a', { hasText: label }).evaluate(it => it.getBoundingClientRect().bottom < innerHeight), label);
+    assert.ok(await page.locator('nav.side > h2').last().evaluate(it => it.scrollHeight <= it.clientHeight), 'the name of the connection is cut');
     await page.setViewportSize({ width: 1280, height: 800 });
 });
 const walk = { page, check, connect, go, call, outcome, number, view, home, bowline, program, context, python, fastmcp };
