@@ -210,11 +210,12 @@ impl Bridge {
         let (input, output) = stdio::stdio()?;
         let viewed = viewed::Viewed::open(resolved);
         let input = Watched::new(input, viewed.watch(Way::Sent));
-        let output = Watched::new(output, viewed.watch(Way::Received));
         let Some(plan) = self.fault.clone() else {
+            let output = Watched::new(output, viewed.watch(Way::Received));
             return core.serve_until(input, output, stop).await;
         };
-        let (output, passing) = faulty(Arc::new(Faults::new(plan, self.seed)), output);
+        let faults = Arc::new(Faults::new(plan, self.seed));
+        let (output, passing) = faulty(faults, output, viewed.observer());
         let mut passing = std::pin::pin!(passing);
         tokio::select! {
             served = core.serve_until(input, output, stop) => {

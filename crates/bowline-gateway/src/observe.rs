@@ -16,8 +16,6 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use self::assemble::{Assembler, Frame};
 pub use self::assemble::{Channel, Framing};
 use self::encode::Encoder;
@@ -52,7 +50,6 @@ pub struct Observing {
 #[derive(Clone)]
 pub struct Observer {
     queue: Arc<Queue>,
-    begun: Instant,
 }
 
 impl Observer {
@@ -61,8 +58,8 @@ impl Observer {
     /// # Errors
     /// When the system has no thread to spare.
     pub fn start(observing: Observing) -> std::io::Result<Self> {
-        let queue = Arc::new(Queue::default());
-        let observer = Self { queue: Arc::clone(&queue), begun: Instant::now() };
+        let queue = Arc::new(Queue::new());
+        let observer = Self { queue: Arc::clone(&queue) };
         let thread = std::thread::Builder::new().name("observer".to_owned());
         thread.spawn(move || Worker::new(observing).run(&queue))?;
         Ok(observer)
@@ -75,12 +72,17 @@ impl Observer {
 
     /// Takes a line that is ready but for its time.
     pub fn note(&self, line: Line) {
-        let length = line.text.as_ref().map_or(0, String::len);
-        self.queue.push(length, || self.ready(line), None);
+        self.queue.push(line.weight(), || self.ready(line), None);
+    }
+
+    /// Takes something that went wrong, or was broken on purpose.
+    pub fn fault(&self, what: impl Into<String>) {
+        let text = Some(what.into());
+        self.note(Line { kind: LineKind::Fault, text, ..Line::default() });
     }
 
     fn ready(&self, line: Line) -> Event {
-        Event::Ready(Box::new(Line { at: self.begun.elapsed().as_secs_f64(), ..line }))
+        Event::Ready(Box::new(Line { at: self.queue.at().as_secs_f64(), ..line }))
     }
 
     /// Takes a viewer, which receives everything from now on, and what is left of the past.

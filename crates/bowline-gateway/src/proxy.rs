@@ -128,18 +128,26 @@ impl Serving {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Passed>, BrokenOff> {
         let authority = request.uri().authority().map(Authority::as_str);
         let fields = Fields::read(request.headers());
-        if let Err(denied) = self.proxy.access.check(authority, &fields) {
-            return Ok(plain(StatusCode::FORBIDDEN, &denied.to_string()));
-        }
-        let exchange = self.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
-        let request = match self.outward(request, exchange) {
-            Ok(request) => request,
-            Err(problem) => return Ok(plain(StatusCode::BAD_REQUEST, &problem)),
+        let checked = self.proxy.access.check(authority, &fields);
+        let target = match checked {
+            Ok(_) => self.target(request.uri()).map_err(|it| (StatusCode::BAD_REQUEST, it)),
+            Err(denied) => Err((StatusCode::FORBIDDEN, denied.to_string())),
         };
+        let exchange = self.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
         let about = About {
             exchange,
             method: request.method().to_string(),
-            url: request.uri().to_string(),
+            url: target.as_ref().unwrap_or_else(|_| request.uri()).to_string(),
+        };
+        self.note(Way::Sent, &about, None, request.headers());
+        let request = match target {
+            Ok(target) => self.outward(request, target, exchange),
+            Err((status, problem)) => {
+                let response = plain(status, &problem);
+                self.proxy.observer.fault(format!("rejected request #{exchange}: {problem}"));
+                self.note(Way::Received, &about, Some(status), response.headers());
+                return Ok(response);
+            }
         };
         if let Some(status) = self.proxy.faults.as_ref().and_then(|faults| faults.status()) {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
@@ -152,7 +160,7 @@ impl Serving {
                     "cannot reach the server: {}",
                     bowline_proto::causes::with_causes(&error)
                 );
-                self.tell(text.clone());
+                self.proxy.observer.fault(text.clone());
                 let is_late = matches!(error, WebError::TimedOut { .. });
                 let late = StatusCode::GATEWAY_TIMEOUT;
                 Ok(plain(if is_late { late } else { StatusCode::BAD_GATEWAY }, &text))
@@ -178,7 +186,7 @@ impl Serving {
             }
         }
         drop(body);
-        self.tell(format!(
+        self.proxy.observer.fault(format!(
             "rejected request #{} with {} on purpose",
             about.exchange,
             status.as_str()
@@ -188,20 +196,19 @@ impl Serving {
         response
     }
 
-    /// The request as the server gets it.
-    fn outward(
-        &self,
-        request: Request<Incoming>,
-        exchange: u64,
-    ) -> Result<Request<Passed>, String> {
-        let (mut head, body) = request.into_parts();
-        let mut parts = head.uri.clone().into_parts();
+    /// The URL at the server.
+    fn target(&self, uri: &Uri) -> Result<Uri, String> {
+        let mut parts = uri.clone().into_parts();
         parts.scheme = Some(self.proxy.scheme.clone());
         parts.authority = Some(self.proxy.authority.clone());
-        head.uri = Uri::from_parts(parts).map_err(|error| error.to_string())?;
+        Uri::from_parts(parts).map_err(|error| error.to_string())
+    }
+
+    /// The request as the server gets it.
+    fn outward(&self, request: Request<Incoming>, target: Uri, exchange: u64) -> Request<Passed> {
+        let (mut head, body) = request.into_parts();
+        head.uri = target;
         head.version = http::Version::HTTP_11;
-        let about = About { exchange, method: head.method.to_string(), url: head.uri.to_string() };
-        self.note(Way::Sent, &about, None, &head.headers);
         strip(&mut head.headers);
         head.headers.remove(HOST);
         head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -210,7 +217,7 @@ impl Serving {
             watch: Some(self.watch(Way::Sent, exchange, Framing::Whole)),
             is_broken: false,
         };
-        Ok(Request::from_parts(head, body))
+        Request::from_parts(head, body)
     }
 
     /// The response as the client gets it.
@@ -232,11 +239,15 @@ impl Serving {
                 tokio::time::sleep(delay.unwrap_or_default()).await;
             }
             Some(Fate::IsDropped) => {
-                self.tell(format!("dropped response #{} on purpose", about.exchange));
+                self.proxy
+                    .observer
+                    .fault(format!("dropped response #{} on purpose", about.exchange));
                 return Err(BrokenOff);
             }
             Some(Fate::IsCut) => {
-                self.tell(format!("broke response #{} off on purpose", about.exchange));
+                self.proxy
+                    .observer
+                    .fault(format!("broke response #{} off on purpose", about.exchange));
                 is_broken = true;
             }
         }
@@ -265,11 +276,6 @@ impl Serving {
         };
         let (kind, direction, http) = (LineKind::Http, Some(way), Some(head));
         self.proxy.observer.note(Line { kind, direction, http, ..Line::default() });
-    }
-
-    fn tell(&self, text: String) {
-        let text = Some(text);
-        self.proxy.observer.note(Line { kind: LineKind::Fault, text, ..Line::default() });
     }
 }
 

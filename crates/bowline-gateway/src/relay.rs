@@ -23,9 +23,9 @@ use tokio::time::Instant;
 
 use self::late::Late;
 pub use self::streams::{BOUND, become_server, bound_to_us};
-use crate::fault::{Fate, Faults};
+use crate::fault::{Fate, Faults, IS_CUT, IS_DROPPED};
 use crate::observe::{Channel, Framing, Observer};
-use crate::session_file::{Line, LineKind, Way};
+use crate::session_file::Way;
 
 /// The most bytes that are read at a time: what a pipe holds.
 const BUFFER: usize = 64 << 10;
@@ -235,20 +235,15 @@ impl Copy {
                         return false;
                     }
                 }
-                Fate::IsDropped => self.tell("dropped the message above on purpose"),
+                Fate::IsDropped => self.observer.fault(IS_DROPPED),
                 Fate::IsCut => {
-                    self.tell("broke the connection before the message above on purpose");
+                    self.observer.fault(IS_CUT);
                     return true;
                 }
             }
             line.clear();
         }
         false
-    }
-
-    fn tell(&self, what: &str) {
-        let text = Some(what.to_owned());
-        self.observer.note(Line { kind: LineKind::Fault, text, ..Line::default() });
     }
 }
 

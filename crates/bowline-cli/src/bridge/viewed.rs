@@ -1,8 +1,8 @@
 //! Lets `bowline tap --view` see what passes through a bridge on standard input and output.
 
-use bowline_gateway::observe::Watch;
 #[cfg(unix)]
-use bowline_gateway::observe::{Channel, Framing, Observer, Observing};
+use bowline_gateway::observe::{Channel, Framing, Observing};
+use bowline_gateway::observe::{Observer, Watch};
 use bowline_gateway::session_file::Way;
 
 #[cfg(unix)]
@@ -51,6 +51,17 @@ impl Viewed {
 
     #[cfg(not(unix))]
     pub(super) fn watch(&self, _: Way) -> Option<Watch> {
+        None
+    }
+
+    /// What shows things to viewers.
+    #[cfg(unix)]
+    pub(super) fn observer(&self) -> Option<Observer> {
+        self.open.as_ref().map(|(observer, _)| observer.clone())
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn observer(&self) -> Option<Observer> {
         None
     }
 }

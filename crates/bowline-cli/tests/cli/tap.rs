@@ -319,6 +319,31 @@ fn the_last_words_of_a_server_are_not_lost() {
     assert_eq!((received.len(), slow.wait().unwrap().code()), (150_000, Some(3)));
 }
 
+/// What a bridge breaks on purpose is in the view, as with a tap.
+#[test]
+fn the_faults_of_a_bridge_are_seen() {
+    let home = Folder::new();
+    let mut command = program(&home);
+    let words = ["bridge", "--fault", "cut-after=1", "--", PROGRAM, "serve", "counter"];
+    let mut bridge = command.args(words).stdin(Stdio::piped()).spawn().unwrap();
+    let socket = socket(&home);
+    let mut viewer = BufReader::new(UnixStream::connect(&socket).unwrap());
+    wait_for(&mut viewer, r#""kind":"session""#);
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
+    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    let mut input = bridge.stdin.take().unwrap();
+    input.write_all(format!("{initialize}\n{ping}\n").as_bytes()).unwrap();
+    wait_for(&mut viewer, "serverInfo");
+    wait_for(&mut viewer, r#""id":2,"result":{}"#);
+    let told = wait_for(&mut viewer, r#""kind":"fault""#);
+    assert!(told.contains("broke the connection before the message above"), "{told}");
+    let mut received = String::new();
+    bridge.stdout.take().unwrap().read_to_string(&mut received).unwrap();
+    assert_eq!(received.lines().count(), 1, "{received}");
+    drop(input);
+    bridge.wait().unwrap();
+}
+
 #[test]
 fn a_bridge_is_seen_like_a_tap() {
     let home = Folder::new();

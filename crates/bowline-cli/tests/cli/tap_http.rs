@@ -137,7 +137,7 @@ fn events_pass_one_by_one_and_heads_are_those_of_the_other_side() {
 #[test]
 fn foreign_pages_and_hosts_are_rejected() {
     let home = Folder::new();
-    let tap = Tap::start(&home, &url("counter"), &[]);
+    let mut tap = Tap::start(&home, &url("counter"), &["--record", "s.jsonl"]);
     for header in ["host: evil.example", "host: localhost\r\norigin: https://evil.example"] {
         let request = format!("GET /mcp HTTP/1.1\r\n{header}\r\n\r\n");
         assert_eq!(ask(tap.address(), &request).0, "HTTP/1.1 403 Forbidden", "{header}");
@@ -145,6 +145,15 @@ fn foreign_pages_and_hosts_are_rejected() {
     let open = said(program(&home).args(["tap", &tap.1, "--http", "0.0.0.0:0"]));
     assert_eq!(open.code, Some(1));
     assert!(open.err.contains("--allow-host"), "{}", open.err);
+    // Whoever watches sees why.
+    signal(&tap.0, "TERM");
+    assert_eq!(tap.0.wait().unwrap().code(), Some(0));
+    let text = std::fs::read_to_string(home.path().join("s.jsonl")).unwrap();
+    for part in
+        ["rejected request #2: ", "https://evil.example", r#""exchange":2"#, r#""status":403"#]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]

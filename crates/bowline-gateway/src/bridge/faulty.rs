@@ -6,7 +6,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStr
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::time::Instant;
 
-use crate::fault::{Fate, Faults};
+use crate::fault::{Fate, Faults, IS_CUT, IS_DROPPED};
+use crate::observe::{Channel, Framing, Observer};
+use crate::session_file::Way;
 
 /// The most bytes that are late; more are not read meanwhile.
 const MOST: usize = 16 << 20;
@@ -20,10 +22,11 @@ struct Late<'a> {
 
 /// What is written there reaches `output` line by line, as far as the faults let it. The second
 /// value is the work of passing it on. It ends when the connection is broken, or when everything
-/// has arrived after the stream was closed.
+/// has arrived after the stream was closed. The observer sees all of it, and what becomes of it.
 pub fn faulty(
     faults: Arc<Faults>,
     output: impl AsyncWrite + Unpin,
+    observer: Option<Observer>,
 ) -> (DuplexStream, impl Future<Output = ()>) {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let passing = async move {
@@ -32,7 +35,7 @@ pub fn faulty(
         let (late, arriving) = mpsc::unbounded_channel();
         let mut arriving = std::pin::pin!(deliver(arriving, output));
         tokio::select! {
-            () = read(&faults, theirs, &room, late) => arriving.await,
+            () = read((&faults, observer.as_ref()), theirs, &room, late) => arriving.await,
             () = &mut arriving => {}
         }
     };
@@ -41,14 +44,20 @@ pub fn faulty(
 
 /// Reads lines, until they end or a fault breaks the connection.
 async fn read<'a>(
-    faults: &Faults,
+    (faults, observer): (&Faults, Option<&Observer>),
     from: DuplexStream,
     room: &'a Semaphore,
     late: mpsc::UnboundedSender<Late<'a>>,
 ) {
+    let watch = observer.map(|observer| {
+        let (way, framing) = (Some(Way::Received), Framing::Lines);
+        observer.watch(Channel { way, exchange: 0, framing })
+    });
+    let tell = |what: &str| observer.into_iter().for_each(|observer| observer.fault(what));
     let mut lines = BufReader::new(from);
     let mut line = Vec::new();
     while let Ok(1..) = lines.read_until(b'\n', &mut line).await {
+        watch.iter().for_each(|watch| watch.bytes(&line));
         match faults.next() {
             Fate::Passes(delay) => {
                 let at = Instant::now() + delay.unwrap_or_default();
@@ -59,8 +68,8 @@ async fn read<'a>(
                     return;
                 }
             }
-            Fate::IsDropped => {}
-            Fate::IsCut => return,
+            Fate::IsDropped => tell(IS_DROPPED),
+            Fate::IsCut => return tell(IS_CUT),
         }
         line.clear();
     }
@@ -87,7 +96,7 @@ mod tests {
     async fn lines_pass_until_the_connection_breaks() {
         let faults = Arc::new(Faults::new("cut-after=2".parse().unwrap(), 0));
         let mut output = Vec::new();
-        let (mut ours, passing) = faulty(faults, &mut output);
+        let (mut ours, passing) = faulty(faults, &mut output, None);
         ours.write_all(b"one\ntwo\nthree\n").await.unwrap();
         passing.await;
         assert_eq!(output, b"one\ntwo\n");
@@ -97,7 +106,7 @@ mod tests {
     async fn a_delay_limits_neither_how_many_lines_pass_nor_which_ones_arrive() {
         let faults = Arc::new(Faults::new("delay=200ms".parse().unwrap(), 0));
         let (mut output, begun) = (Vec::new(), Instant::now());
-        let (mut ours, passing) = faulty(faults, &mut output);
+        let (mut ours, passing) = faulty(faults, &mut output, None);
         let sent: Vec<u8> = (0..100).flat_map(|id| format!("{id}\n").into_bytes()).collect();
         ours.write_all(&sent).await.unwrap();
         drop(ours);

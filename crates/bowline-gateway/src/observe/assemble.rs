@@ -57,10 +57,7 @@ impl Frame {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Raw { bytes, .. } => bytes.capacity() + size_of::<Self>(),
-            Self::Ready(line) => {
-                let headers = line.http.as_ref().map_or(0, |http| http.headers.len() * 64);
-                size_of::<Line>() + headers + line.text.as_ref().map_or(0, String::len)
-            }
+            Self::Ready(line) => line.weight(),
         }
     }
 }

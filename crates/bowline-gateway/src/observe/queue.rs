@@ -42,8 +42,9 @@ pub(super) enum Event {
     },
 }
 
-#[derive(Default)]
 pub(super) struct Queue {
+    /// When the session began: what all times are counted from.
+    begun: Instant,
     state: Mutex<State>,
     /// Something happened that the observer waits for.
     changed: Condvar,
@@ -65,10 +66,24 @@ struct State {
     /// Whether no more events come.
     is_ending: bool,
     is_over: bool,
-    begun: Option<Instant>,
 }
 
 impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            over: Condvar::new(),
+            handled: AtomicU64::new(0),
+        }
+    }
+
+    /// How long the session has lasted.
+    pub(super) fn at(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
     /// Adds an event with so many bytes, unless the queue is full. Never waits for the observer.
     /// Whether there was room.
     pub(super) fn push(
@@ -102,8 +117,8 @@ impl Queue {
     }
 
     fn add(&self, state: &mut State, bytes: usize, event: Event) {
-        let at = state.begun.get_or_insert_with(Instant::now).elapsed();
         if state.lost > 0 {
+            let at = self.at();
             let (count, channels) =
                 (std::mem::take(&mut state.lost), std::mem::take(&mut state.gaps));
             state.events.push_back(Event::Lost { at, count, channels });
@@ -181,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_and_counts() {
-        let queue = Queue::default();
+        let queue = Queue::new();
         let channel = Channel { way: Some(Way::Sent), exchange: 0, framing: Framing::Lines };
         let push = |length: usize| {
             let event = || Event::Bytes { at: Duration::ZERO, channel, bytes: vec![0; length] };

@@ -24,7 +24,7 @@ impl Watch {
         if !self.is_known {
             return self.observer.queue.lose();
         }
-        let (at, channel) = (self.observer.begun.elapsed(), self.channel);
+        let (at, channel) = (self.observer.queue.at(), self.channel);
         let event = || Event::Bytes { at, channel, bytes: bytes.to_vec() };
         self.observer.queue.push(bytes.len(), event, Some(channel));
     }
@@ -33,7 +33,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if self.is_known {
-            let (at, channel) = (self.observer.begun.elapsed(), self.channel);
+            let (at, channel) = (self.observer.queue.at(), self.channel);
             self.observer.queue.push_always(Event::Closed { at, channel });
         }
     }
