@@ -32,6 +32,8 @@ const BUFFER: usize = 64 << 10;
 /// How long the tap goes on after the server has ended, if something else holds its output open and
 /// nothing comes.
 const REST: Duration = Duration::from_secs(2);
+/// How long a client that has sent a signal may leave what the server has written unread.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server, and what watches it.
 pub struct Relay {
@@ -87,13 +89,14 @@ impl Relay {
                 None => received.run(pipes.output, client),
                 Some(faults) => received.run_with(&faults, pipes.output, client, cut),
             }
+            // A server may close its output and live on. Standard error is the tap's own, too.
+            streams::close_output();
             drop(drained);
         })?;
         let status = wait(&mut child, &mut signals, is_cut).await?;
         tokio::select! {
             _ = async { tokio::join!(is_drained, is_told) } => {}
-            // A signal that comes now is for a server that is gone.
-            _ = signals.next() => {}
+            () = given_up(&mut signals, &flow) => {}
             () = flow.dry() => {}
         }
         Ok(status)
@@ -145,6 +148,17 @@ async fn wait(
     }
 }
 
+/// Waits until nobody wants to wait for the last words of a server that is gone. A signal alone does
+/// not say so, because it is for the server; but whoever has sent one may wait for the end of the
+/// tap before it reads on.
+async fn given_up(signals: &mut streams::Signals, flow: &Flow) {
+    signals.next().await;
+    tokio::select! {
+        _ = signals.next() => {}
+        () = flow.stuck() => {}
+    }
+}
+
 /// What is on its way from the server, in both of its outputs.
 #[derive(Default)]
 struct Flow {
@@ -166,6 +180,19 @@ impl Flow {
 
     fn is_empty(&self) -> bool {
         self.held.load(Ordering::SeqCst) == 0
+    }
+
+    /// Waits until nothing has moved for long.
+    async fn stuck(&self) {
+        let now = || (self.held.load(Ordering::SeqCst), self.read.load(Ordering::SeqCst));
+        let mut before = now();
+        loop {
+            tokio::time::sleep(PATIENCE).await;
+            let after = now();
+            if std::mem::replace(&mut before, after) == after {
+                return;
+            }
+        }
     }
 
     /// Waits until nothing has come for a while, and everything has arrived.

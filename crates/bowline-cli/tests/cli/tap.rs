@@ -156,6 +156,16 @@ fn closed_ends_are_closed_for_the_other_side() {
     let mut child = tap(&home, &["--", "sh", "-c", "while echo x; do :; done"]).spawn().unwrap();
     drop(child.stdout.take());
     assert_ne!(child.wait().unwrap().code(), Some(0));
+    // The server closes its output and lives on: the client sees the end of it.
+    let script = "exec 1>&-; cat >&2; exit 9";
+    let mut child = tap(&home, &["--", "sh", "-c", script]).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let reading = thread::spawn(move || output.read_to_end(&mut Vec::new()).unwrap());
+    until(|| reading.is_finished().then_some(()));
+    assert_eq!(reading.join().unwrap(), 0);
+    child.stdin.take().unwrap().write_all(b"still here\n").unwrap();
+    let told = child.wait_with_output().unwrap();
+    assert_eq!((told.status.code(), told.stderr.as_slice()), (Some(9), &b"still here\n"[..]));
 }
 
 #[cfg(target_os = "linux")]
@@ -317,6 +327,24 @@ fn the_last_words_of_a_server_are_not_lost() {
     let mut received = Vec::new();
     slow.stdout.take().unwrap().read_to_end(&mut received).unwrap();
     assert_eq!((received.len(), slow.wait().unwrap().code()), (150_000, Some(3)));
+}
+
+/// A client may end a server that has ended already, and read what it has written only then.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_for_a_server_that_is_gone_drops_nothing() {
+    let home = Folder::new();
+    // More than the client's pipe holds, and less than that and the server's do.
+    let script = "echo $$ >&2; head -c 100000 /dev/zero; exit 3";
+    let mut child = tap(&home, &["--", "sh", "-c", script]).spawn().unwrap();
+    let mut pid = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut pid).unwrap();
+    let process = PathBuf::from(format!("/proc/{}", pid.trim()));
+    until(|| (!process.exists()).then_some(()));
+    signal(&child, "TERM");
+    let mut received = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut received).unwrap();
+    assert_eq!((received.len(), child.wait().unwrap().code()), (100_000, Some(3)));
 }
 
 /// What a bridge breaks on purpose is in the view, as with a tap.

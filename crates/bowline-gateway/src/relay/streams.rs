@@ -53,6 +53,18 @@ pub(super) fn close_input() {
 #[cfg(not(unix))]
 pub(super) fn close_input() {}
 
+/// Closes our end of the pipe to the client.
+#[cfg(unix)]
+pub(super) fn close_output() {
+    if let Ok(nothing) = File::options().write(true).open("/dev/null") {
+        // If this fails, the pipe is closed when the tap ends.
+        let _ = rustix::stdio::dup2_stdout(nothing);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn close_output() {}
+
 /// The option of our own program that runs a server with its life bound to ours; see
 /// [`become_server`].
 pub const BOUND: &str = "--bound";
