@@ -6,6 +6,7 @@
 //! the protocol, and what cannot be translated.
 
 mod faulty;
+mod lines;
 mod opening;
 pub mod rules;
 pub mod splice;
@@ -22,12 +23,18 @@ use bowline_proto::error::ErrorObject;
 use bowline_proto::revision::{Era, Revisions};
 use bowline_proto::session::Preference;
 use bowline_proto::wire::encode_error;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::faulty::faulty;
+use self::lines::Lines;
 use self::opening::Opening;
-use self::splice::{Splice, SpliceError};
+use self::splice::{Splice, SpliceError, send};
 pub use self::tools::ToolRules;
+
+/// How long the bridge goes on for a client that has closed its side: it may want its answers.
+const REST: Duration = Duration::from_secs(5);
+/// The same while the server is still starting, which may mean that it is downloaded first.
+const OPENING: Duration = Duration::from_secs(15);
 
 /// A server, and how clients reach it.
 pub struct Bridge {
@@ -152,31 +159,32 @@ impl Bridge {
         output: impl AsyncWrite + Unpin,
         stop: impl Future<Output = ()>,
     ) -> Result<(), BridgeError> {
-        let mut stop = std::pin::pin!(stop);
-        let mut input = tokio::io::BufReader::with_capacity(64 << 10, input);
+        let (mut stop, mut output) = (std::pin::pin!(stop), output);
+        let mut client = Lines::new(input, self.longest);
         let opening = tokio::select! {
-            opening = Opening::read(&mut input, self.longest) => opening?,
+            opening = Opening::read(&mut client, &mut output) => opening?,
             () = &mut stop => None,
         };
         let Some(opening) = opening else { return Ok(()) };
         if let Some(command) = self.command.as_ref().filter(|_| self.may_splice(&opening)) {
             let opened = tokio::select! {
                 opened = Splice::open(self, command, &opening) => opened,
+                () = client.left(OPENING) => return left(&opening, output).await,
                 () = &mut stop => return Ok(()),
             };
             // Otherwise the server is of the other era, or does not start: the client says why.
             if let Ok(Some(splice)) = opened {
-                return Ok(splice.run(input, output, stop).await?);
+                return Ok(splice.run(client, output, stop).await?);
             }
         }
-        self.translate(opening, input, output, stop).await
+        self.translate(opening, client, output, stop).await
     }
 
     /// Serves a client whose server is of the other era, or is not a process.
     async fn translate(
         &self,
         opening: Opening,
-        input: impl AsyncRead + Unpin,
+        mut client: Lines<impl AsyncRead + Unpin>,
         mut output: impl AsyncWrite + Unpin,
         mut stop: impl Future<Output = ()> + Unpin,
     ) -> Result<(), BridgeError> {
@@ -186,35 +194,29 @@ impl Bridge {
         };
         let connected = tokio::select! {
             connected = self.connect(for_one) => connected,
+            () = client.left(OPENING) => return left(&opening, output).await,
             () = &mut stop => return Ok(()),
         };
-        let error = match connected {
-            Ok(proxy) => {
-                let server = proxy.clone().into_server().revisions(self.offer);
-                let input = io::Cursor::new(opening.into_frame()).chain(input);
-                let mut end = None;
-                // The client hears what became of its calls before the bridge ends.
-                let gone = async { end = Some(gone(proxy.client()).await) };
-                let served = tokio::select! {
-                    served = server.serve_until(tokio::io::join(input, output), gone) => served,
-                    () = stop => Ok(()),
-                };
-                proxy.close().await;
-                self.report_losses(&proxy.losses());
-                served?;
-                return end.map_or(Ok(()), |reason| Err(BridgeError::Gone(reason)));
+        let proxy = match connected {
+            Ok(proxy) => proxy,
+            Err(error) => {
+                refuse(&opening, &mut output, &with_causes(&error)).await?;
+                return Err(error.into());
             }
-            Err(error) => error,
         };
-        if let Some(id) = opening.id() {
-            let mut line = Vec::new();
-            let what = format!("the bridge has no server: {}", with_causes(&error));
-            encode_error(&mut line, id, &ErrorObject::internal(what));
-            line.push(b'\n');
-            output.write_all(&line).await?;
-            output.flush().await?;
-        }
-        Err(error.into())
+        let server = proxy.clone().into_server().revisions(self.offer);
+        let input = client.into_stream(opening.into_frame());
+        let mut end = None;
+        // The client hears what became of its calls before the bridge ends.
+        let gone = async { end = Some(gone(proxy.client()).await) };
+        let served = tokio::select! {
+            served = server.serve_until(tokio::io::join(input, output), gone) => served,
+            () = stop => Ok(()),
+        };
+        proxy.close().await;
+        self.report_losses(&proxy.losses());
+        served?;
+        end.map_or(Ok(()), |reason| Err(BridgeError::Gone(reason)))
     }
 
     /// Reports what could not be translated, if there was anything.
@@ -235,6 +237,28 @@ impl Bridge {
         };
         is_same && self.tools.is_empty() && self.roots.is_empty() && self.offer == Revisions::ALL
     }
+}
+
+/// Answers a client that has closed its side, if it still reads.
+async fn left(opening: &Opening, mut output: impl AsyncWrite + Unpin) -> Result<(), BridgeError> {
+    let why = "the client closed its side before the server had answered";
+    refuse(opening, &mut output, why).await.or(Ok(()))
+}
+
+/// Tells a client why it gets no server.
+async fn refuse(
+    opening: &Opening,
+    output: &mut (impl AsyncWrite + Unpin),
+    why: &str,
+) -> Result<(), BridgeError> {
+    if let Some(id) = opening.id() {
+        let mut line = Vec::new();
+        let what = format!("the bridge has no server: {why}");
+        encode_error(&mut line, id, &ErrorObject::internal(what));
+        line.push(b'\n');
+        send(output, &line).await?;
+    }
+    Ok(())
 }
 
 /// The server's own names of its tools, as far as it tells.

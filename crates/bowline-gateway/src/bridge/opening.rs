@@ -7,7 +7,10 @@ use bowline_proto::model::{ClientCapabilities, meta_key, task_extension};
 use bowline_proto::revision::{Era, Revision};
 use bowline_proto::wire::{Id, Message};
 use serde_json::Value;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::lines::{Filled, Lines};
+use super::splice::{Ledger, send};
 
 /// The first frame of a client.
 pub(super) struct Opening {
@@ -19,24 +22,27 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Reads the first frame that is not blank; `None` if there is none.
+    /// Reads the first frame that is not blank; `None` if there is none. Lines that are too long are
+    /// answered, as later ones are.
     pub(super) async fn read(
-        input: &mut (impl AsyncBufRead + Unpin),
-        longest: usize,
+        client: &mut Lines<impl AsyncRead + Unpin>,
+        output: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<Option<Self>> {
-        let mut frame = Vec::new();
-        while frame.trim_ascii().is_empty() {
-            frame.clear();
-            let limit = u64::try_from(longest).unwrap_or(u64::MAX);
-            if input.take(limit).read_until(b'\n', &mut frame).await? == 0 {
-                return Ok(None);
+        loop {
+            match client.fill().await? {
+                Filled::Lines => {}
+                Filled::TooLong => {
+                    let mut ledger = Ledger::default();
+                    ledger.refuse(&client.skip());
+                    send(output, &ledger.take_answers()).await?;
+                }
+                Filled::Ended => return Ok(None),
+            }
+            let frame = client.take_first().filter(|frame| !frame.trim_ascii().is_empty());
+            if let Some(frame) = frame {
+                return Ok(Some(Self::of(frame)));
             }
         }
-        if frame.len() >= longest {
-            let what = format!("the first message exceeds {longest} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
-        Ok(Some(Self::of(frame)))
     }
 
     fn of(frame: Vec<u8>) -> Self {
@@ -118,10 +124,25 @@ mod tests {
 
     #[tokio::test]
     async fn blank_lines_come_before_the_first_frame() {
-        let mut input = &b"\n  \r\n{}\nrest"[..];
-        let opening = Opening::read(&mut input, 100).await.unwrap().unwrap();
-        assert_eq!((opening.frame(), input), (&b"{}\n"[..], &b"rest"[..]));
-        assert!(Opening::read(&mut &b"\n\n"[..], 100).await.unwrap().is_none());
-        assert!(Opening::read(&mut &b"0123456789"[..], 5).await.is_err());
+        let mut client = Lines::new(&b"\n  \r\n{}\nrest"[..], 100);
+        let opening = Opening::read(&mut client, &mut Vec::new()).await.unwrap().unwrap();
+        assert_eq!(opening.frame(), b"{}\n");
+        assert_eq!(client.take_first(), None);
+        assert!(matches!(client.fill().await, Ok(Filled::Lines)));
+        assert_eq!(client.take_first().unwrap(), b"rest\n");
+        let mut blank = Lines::new(&b"\n\n"[..], 100);
+        assert!(Opening::read(&mut blank, &mut Vec::new()).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_first_frame_that_is_too_long_is_answered() {
+        let frame = br#"{"jsonrpc":"2.0","id":7,"method":"initialize"}"#;
+        let mut client = Lines::new(&frame[..], 40);
+        let mut output = Vec::new();
+        assert!(Opening::read(&mut client, &mut output).await.unwrap().is_none());
+        let answer: Value = serde_json::from_slice(&output).unwrap();
+        assert_eq!(answer["id"], 7);
+        let what = answer["error"]["message"].as_str().unwrap();
+        assert!(what.contains("longer than 40 bytes") && what.contains("--max-size"), "{what}");
     }
 }

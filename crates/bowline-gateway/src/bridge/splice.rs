@@ -16,14 +16,16 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use self::ledger::Ledger;
+pub(super) use self::ledger::Ledger;
 use self::process::{Asked, Process, Start};
-use super::Bridge;
+use super::lines::{Filled, Lines};
 use super::opening::Opening;
+use super::{Bridge, REST};
 
 /// How many starts in a row may fail, or last less than [`STABLE`].
 const ATTEMPTS: u32 = 10;
@@ -31,12 +33,6 @@ const ATTEMPTS: u32 = 10;
 const STABLE: Duration = Duration::from_secs(30);
 /// How long a server may take to answer a question of our own. One of the other era may never do.
 const PROBE: Duration = Duration::from_secs(5);
-/// How long a server may take to end once its input has.
-const REST: Duration = Duration::from_secs(5);
-/// What is read at a time: what a pipe holds.
-const BUFFER: usize = 64 << 10;
-/// How much of a client is read ahead while the server does not take it.
-const AHEAD: usize = 1 << 20;
 
 /// Why a splice ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +55,12 @@ pub struct Splice<'a> {
     start: &'a Start,
     process: Process,
     ledger: Mutex<Ledger>,
+    /// The ledger has an answer of our own for the client.
+    answered: Notify,
     /// What the server has said so far.
     first: Vec<u8>,
+    /// What the process hears before it hears the client.
+    unsent: Vec<u8>,
 }
 
 /// How a process and its session ended.
@@ -90,13 +90,14 @@ impl<'a> Splice<'a> {
             process.end(Duration::ZERO).await;
             return Ok(None);
         };
+        let mut unsent = Vec::new();
         if is_sent {
             before.extend(answer);
-        } else if process.send(opening.frame()).await.is_err() {
-            return Ok(None);
+        } else {
+            unsent.extend(opening.frame());
         }
-        let ledger = Mutex::new(ledger);
-        Ok(Some(Self { bridge, start, process, ledger, first: before }))
+        let (ledger, answered) = (Mutex::new(ledger), Notify::new());
+        Ok(Some(Self { bridge, start, process, ledger, answered, first: before, unsent }))
     }
 
     /// Passes frames until the client closes its side, or until `stop`.
@@ -105,29 +106,36 @@ impl<'a> Splice<'a> {
     /// When the process cannot be started again, or the client's stream fails.
     pub(super) async fn run(
         mut self,
-        input: impl AsyncRead + Unpin,
+        mut client: Lines<impl AsyncRead + Unpin>,
         mut output: impl AsyncWrite + Unpin,
         stop: impl Future<Output = ()>,
     ) -> Result<(), SpliceError> {
+        let patience = tokio::select! {
+            biased;
+            () = stop => Duration::ZERO,
+            patience = self.serve(&mut client, &mut output) => patience?,
+        };
+        self.process.end(patience).await;
+        Ok(())
+    }
+
+    /// Passes frames until the client has gone. Returns how long the process may take to end.
+    async fn serve(
+        &mut self,
+        client: &mut Lines<impl AsyncRead + Unpin>,
+        output: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<Duration, SpliceError> {
         let Bridge { report, longest, .. } = self.bridge;
         let first = std::mem::take(&mut self.first);
-        send(&mut output, &first).await.map_err(SpliceError::Client)?;
-        let mut client = Lines::new(input, *longest);
+        if !tell(client, output, &first).await? {
+            return Ok(Duration::ZERO);
+        }
         let mut failures = 0;
-        let mut stop = std::pin::pin!(stop);
         loop {
             let begun = Instant::now();
-            let ended = tokio::select! {
-                biased;
-                () = &mut stop => {
-                    self.process.end(Duration::ZERO).await;
-                    return Ok(());
-                }
-                ended = self.pass(&mut client, &mut output) => ended?,
-            };
+            let ended = self.pass(client, output).await?;
             if let End::Client(patience) = ended {
-                self.process.end(patience).await;
-                return Ok(());
+                return Ok(patience);
             }
             let mut status = self.process.end(Duration::ZERO).await;
             if matches!(ended, End::TooLong) {
@@ -136,16 +144,19 @@ impl<'a> Splice<'a> {
             failures = if begun.elapsed() < STABLE { failures + 1 } else { 1 };
             report(&format!("the server ended with {status}; starting it again"));
             let answers = lock(&self.ledger).fail(&status);
-            send(&mut output, &answers).await.map_err(SpliceError::Client)?;
+            if !tell(client, output, &answers).await? {
+                return Ok(Duration::ZERO);
+            }
             tokio::select! {
                 biased;
-                () = &mut stop => return Ok(()),
                 restarted = self.restart(&mut failures, &status) => restarted?,
-                () = client.gone() => return Ok(()),
+                () = client.gone() => return Ok(Duration::ZERO),
             }
             report("the server is back");
             let changed = lock(&self.ledger).changed();
-            send(&mut output, &changed).await.map_err(SpliceError::Client)?;
+            if !tell(client, output, &changed).await? {
+                return Ok(Duration::ZERO);
+            }
         }
     }
 
@@ -155,14 +166,14 @@ impl<'a> Splice<'a> {
         client: &mut Lines<impl AsyncRead + Unpin>,
         output: &mut (impl AsyncWrite + Unpin),
     ) -> Result<End, SpliceError> {
-        let Self { process, ledger, .. } = self;
+        let Self { process, ledger, answered, unsent, .. } = self;
         let Process { input: server_input, output: server, .. } = process;
-        let outward = outward(server, output, ledger);
+        let outward = outward(server, output, ledger, answered);
         let mut outward = std::pin::pin!(outward);
         tokio::select! {
             biased;
             ended = &mut outward => return ended.map_err(SpliceError::Client),
-            ended = inward(client, server_input, ledger) => match ended.map_err(SpliceError::Client)? {
+            ended = inward(client, server_input, ledger, (answered, unsent)) => match ended.map_err(SpliceError::Client)? {
                 Inward::Over => {}
                 Inward::Stuck => return Ok(End::Client(Duration::ZERO)),
                 Inward::Refused => return Ok(End::Process),
@@ -184,10 +195,15 @@ impl<'a> Splice<'a> {
                 Err(error) if *failures + 1 == ATTEMPTS => return Err(SpliceError::Start(error)),
                 Err(_) => *failures += 1,
                 Ok(mut process) => {
-                    let (first, frames) = lock(&self.ledger).again();
+                    let (first, rest) = lock(&self.ledger).again();
                     let patience = self.bridge.connect_timeout;
-                    if process.replay(first.as_ref(), &frames, patience).await {
-                        self.process = process;
+                    // The client has seen the answer.
+                    let is_open = match first {
+                        Some((id, frame)) => process.ask(&frame, &id, patience).await.is_some(),
+                        None => true,
+                    };
+                    if is_open {
+                        (self.process, self.unsent) = (process, rest);
                         return Ok(());
                     }
                     *failures += 1;
@@ -208,19 +224,16 @@ enum Inward {
     Refused,
 }
 
-/// Passes the client's frames.
+/// Passes the client's frames, after those that the server must hear before.
 async fn inward(
     client: &mut Lines<impl AsyncRead + Unpin>,
     server: &mut Option<ChildStdin>,
     ledger: &Mutex<Ledger>,
+    (answered, unsent): (&Notify, &mut Vec<u8>),
 ) -> io::Result<Inward> {
     let Some(server) = server else { return Ok(Inward::Refused) };
+    let mut frames = std::mem::take(unsent);
     loop {
-        if !client.fill().await? {
-            return Ok(Inward::Over);
-        }
-        // Noted first: an answer must not come before its question.
-        let frames = client.take(|line| lock(ledger).handle_client(line));
         let mut writing = std::pin::pin!(server.write_all(&frames));
         let written = tokio::select! {
             biased;
@@ -235,116 +248,67 @@ async fn inward(
             let is_gone = tokio::time::timeout(REST, client.gone()).await.is_ok();
             return Ok(if is_gone { Inward::Stuck } else { Inward::Refused });
         }
+        frames = match client.fill().await? {
+            // Noted first: an answer must not come before its question.
+            Filled::Lines => client.take(|line| lock(ledger).handle_client(line)),
+            Filled::TooLong => {
+                let instead = lock(ledger).refuse(&client.skip());
+                answered.notify_one();
+                instead
+            }
+            Filled::Ended => return Ok(Inward::Over),
+        };
     }
 }
 
-/// Passes the server's frames.
+/// Passes the server's frames, and our own answers to the client.
 async fn outward(
     server: &mut Lines<ChildStdout>,
     output: &mut (impl AsyncWrite + Unpin),
     ledger: &Mutex<Ledger>,
+    answered: &Notify,
 ) -> io::Result<End> {
     loop {
-        match server.fill().await {
-            Ok(true) => {}
+        let filled = tokio::select! {
+            biased;
+            () = answered.notified() => {
+                let own = lock(ledger).take_answers();
+                send(output, &own).await?;
+                continue;
+            }
+            filled = server.fill() => filled,
+        };
+        match filled {
+            Ok(Filled::Lines) => {}
             // A server whose line never ends is as good as gone.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(End::TooLong),
-            Ok(false) | Err(_) => return Ok(End::Process),
+            Ok(Filled::TooLong) => return Ok(End::TooLong),
+            Ok(Filled::Ended) | Err(_) => return Ok(End::Process),
         }
         let frames = server.take(|line| lock(ledger).handle_server(line));
         send(output, &frames).await?;
     }
 }
 
-async fn send(output: &mut (impl AsyncWrite + Unpin), frames: &[u8]) -> io::Result<()> {
+/// Tells the client something. Returns whether it can hear more: not if it has gone and does not
+/// take this.
+async fn tell(
+    client: &mut Lines<impl AsyncRead + Unpin>,
+    output: &mut (impl AsyncWrite + Unpin),
+    frames: &[u8],
+) -> Result<bool, SpliceError> {
+    tokio::select! {
+        biased;
+        sent = send(output, frames) => sent.map(|()| true).map_err(SpliceError::Client),
+        () = client.left(REST) => Ok(false),
+    }
+}
+
+pub(super) async fn send(output: &mut (impl AsyncWrite + Unpin), frames: &[u8]) -> io::Result<()> {
     if !frames.is_empty() {
         output.write_all(frames).await?;
         output.flush().await?;
     }
     Ok(())
-}
-
-/// Cuts a stream into lines. Nothing is lost if reading is given up.
-pub(crate) struct Lines<R> {
-    stream: R,
-    buffer: Vec<u8>,
-    /// How much of the buffer is whole lines.
-    whole: usize,
-    longest: usize,
-    is_ended: bool,
-}
-
-impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(crate) fn new(stream: R, longest: usize) -> Self {
-        Self { stream, buffer: Vec::new(), whole: 0, longest, is_ended: false }
-    }
-
-    /// Waits for whole lines. Returns whether there are any; if not, the stream has ended.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost.
-    pub(crate) async fn fill(&mut self) -> io::Result<bool> {
-        while self.whole == 0 {
-            if self.is_ended {
-                return Ok(false);
-            }
-            if self.buffer.len() > self.longest {
-                let what = format!("a line exceeds {} bytes", self.longest);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-            }
-            self.read().await?;
-        }
-        Ok(true)
-    }
-
-    /// Waits until the stream has ended. Reads ahead to find out, up to a limit; beyond it, the
-    /// stream counts as there.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost.
-    async fn gone(&mut self) {
-        while !self.is_ended {
-            if self.buffer.len() >= AHEAD {
-                return std::future::pending().await;
-            }
-            if self.read().await.is_err() {
-                self.is_ended = true;
-            }
-        }
-    }
-
-    /// Reads once.
-    async fn read(&mut self) -> io::Result<()> {
-        let before = self.buffer.len();
-        self.buffer.reserve(BUFFER);
-        if self.stream.read_buf(&mut self.buffer).await? == 0 {
-            self.is_ended = true;
-            // The last line may lack its end.
-            if before > self.whole {
-                self.buffer.push(b'\n');
-            }
-        }
-        let end = self.buffer[before..].iter().rposition(|byte| *byte == b'\n');
-        self.whole = end.map_or(self.whole, |end| before + end + 1);
-        Ok(())
-    }
-
-    /// Takes the whole lines that pass.
-    pub(crate) fn take(&mut self, mut passes: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
-        let rest = self.buffer.split_off(self.whole);
-        let mut lines = std::mem::replace(&mut self.buffer, rest);
-        self.whole = 0;
-        let mut at = 0;
-        while let Some(length) = lines[at..].iter().position(|byte| *byte == b'\n') {
-            let end = at + length + 1;
-            if passes(&lines[at..end]) {
-                at = end;
-            } else {
-                lines.drain(at..end);
-            }
-        }
-        lines
-    }
 }
 
 fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {

@@ -310,6 +310,148 @@ async fn a_bridge_whose_server_does_not_come_back_ends_with_its_client() {
     std::fs::remove_file(&file).unwrap();
 }
 
+/// Neither a process nor a server of the other era answers.
+#[tokio::test]
+async fn a_bridge_that_is_still_opening_ends_with_its_client() {
+    let silent = || {
+        let command = bowline::client::Command::new("sleep").arg("1000");
+        Target::from(command)
+    };
+    let spliced = Raw::new("exec sleep 1000", nothing);
+    let translated = Raw::of(Bridge {
+        preference: Preference::Pin(Revision::V2025_11_25),
+        ..bridge_to(silent())
+    });
+    for mut raw in [spliced, translated] {
+        raw.send(INITIALIZE).await;
+        raw.writer.shutdown().await.unwrap();
+        // It may still read.
+        let answer = raw.message().await;
+        assert_eq!(answer["id"], 1);
+        let what = answer["error"]["message"].as_str().unwrap();
+        assert!(what.contains("the client closed its side"), "{what}");
+        soon(raw.serving).await.unwrap().unwrap();
+    }
+}
+
+/// More than a pipe holds, in both directions.
+#[tokio::test]
+async fn a_server_that_talks_before_it_reads_is_opened() {
+    let notice = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let script = format!("yes '{notice}' | head -n 4000; {OPEN} exec cat");
+    let mut raw = Raw::new(&script, nothing);
+    let initialize = INITIALIZE.replace("\"raw\"", &format!("\"{}\"", "x".repeat(200_000)));
+    raw.send(&initialize).await;
+    for _ in 0..4000 {
+        assert_eq!(raw.line().await, format!("{notice}\n"));
+    }
+    assert_eq!(raw.message().await["result"]["serverInfo"]["name"], "sh");
+    raw.close().await.unwrap();
+}
+
+/// The subscriptions that are made again, and the answers to them, are more than pipes hold.
+#[tokio::test]
+async fn many_subscriptions_survive_a_restart() {
+    let pad = "x".repeat(200);
+    let script = format!(
+        r#"{OPEN}
+        while read -r line; do
+            case "$line" in *die*) exit 3;; esac
+            id=${{line#*\"id\":}}
+            echo '{{"jsonrpc":"2.0","id":'${{id%%,*}}',"result":{{"pad":"{pad}"}}}}'
+        done"#
+    );
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    for id in 100..1124 {
+        let subscribe = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"test:{id}/{pad}"}}}}"#
+        );
+        raw.send(&subscribe).await;
+        assert_eq!(raw.message().await["id"], id);
+    }
+    raw.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"die"}}"#).await;
+    let failed = raw.message().await;
+    assert_eq!((&failed["id"], failed["error"].is_object()), (&json!(2), true), "{failed}");
+    raw.send(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#).await;
+    let mut updated = 0;
+    loop {
+        let message = raw.message().await;
+        updated += usize::from(message["method"] == "notifications/resources/updated");
+        if message["id"] == 3 {
+            break;
+        }
+        assert!(message["method"].is_string(), "{message}");
+    }
+    assert_eq!(updated, 1024);
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bridge_whose_client_does_not_read_can_be_stopped() {
+    // Just what fits, so that the bridge has no room for what it says itself.
+    let script = format!("{OPEN} read line; head -c 65530 /dev/zero | tr '\\0' x; echo; exit 3");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    raw.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+    soon(async {
+        while raw.reports.lock().unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    raw.stop.notify_one();
+    soon(&mut raw.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_line_of_the_client_that_is_too_long_is_answered() {
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}"#;
+    let script = format!("{OPEN} echo '{question}'; exec cat");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    assert_eq!(raw.line().await, format!("{question}\n"));
+    let long = "x".repeat(2 << 20);
+    let too_long = |error: &Value| {
+        let what = error["message"].as_str().unwrap();
+        assert!(what.contains("longer than 1048576 bytes (see --max-size"), "{what}");
+    };
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"a","params":{{"x":"{long}"}}}}"#))
+        .await;
+    let answer = raw.message().await;
+    assert_eq!(answer["id"], 2);
+    too_long(&answer["error"]);
+    // An answer is one for the server, which says here what it hears.
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","id":"q","result":{{"x":"{long}"}}}}"#)).await;
+    let heard = raw.message().await;
+    assert_eq!(heard["id"], "q");
+    too_long(&heard["error"]);
+    raw.send(&long).await;
+    let fault = raw.message().await;
+    assert_eq!(fault["id"], Value::Null);
+    too_long(&fault["error"]);
+    let line = r#"{"jsonrpc":"2.0","method":"b"}"#;
+    raw.send(line).await;
+    assert_eq!(raw.line().await, format!("{line}\n"));
+    raw.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_questions_of_a_server_that_dies_are_withdrawn() {
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
+    let script = format!("{OPEN} echo '{question}'; read line; exit 3");
+    let mut raw = Raw::new(&script, nothing);
+    raw.open().await;
+    assert_eq!(raw.line().await, format!("{question}\n"));
+    raw.send(r#"{"jsonrpc":"2.0","method":"a"}"#).await;
+    let withdrawn = raw.message().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], "q");
+    let why = withdrawn["params"]["reason"].as_str().unwrap();
+    assert!(why.contains("exit status: 3"), "{why}");
+    raw.close().await.unwrap();
+}
+
 /// A modern client and a process that answers nothing that it does not know. An answer to a request
 /// of the client's own would be waited for longer than this test is patient.
 #[tokio::test]

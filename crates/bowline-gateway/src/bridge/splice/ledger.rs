@@ -10,7 +10,8 @@ use bowline_proto::method::{
 use bowline_proto::raw::Raw;
 use bowline_proto::revision::{Era, Revisions};
 use bowline_proto::wire::{
-    Id, Message, Request, encode_error, encode_notification, encode_request, parse_batch,
+    Id, Message, ParseError, Request, encode_error, encode_fault, encode_notification,
+    encode_request, parse_batch,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use crate::bridge::opening::Opening;
 
 /// What is known about a session.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(in crate::bridge) struct Ledger {
     /// The frames that opened the session: `initialize` and `notifications/initialized`.
     opened: Vec<Vec<u8>>,
     /// The level of the last `logging/setLevel`.
@@ -31,6 +32,8 @@ pub(super) struct Ledger {
     asked: BTreeSet<Id>,
     /// Requests of our own, whose answers the client must not see.
     ours: BTreeSet<Id>,
+    /// Our own answers to the client, with their line ends.
+    answers: Vec<u8>,
     /// The lists whose changes the server reports.
     lists: Vec<&'static str>,
     /// How often the server was started again.
@@ -160,9 +163,34 @@ impl Ledger {
         })
     }
 
-    /// The server has died: the answers to everything that it has not answered.
+    /// A line of the client that does not pass. Returns what the server hears instead.
+    pub(in crate::bridge) fn refuse(&mut self, problem: &ParseError) -> Vec<u8> {
+        let what = format!("{problem} (see --max-size of the bridge)");
+        let error = ErrorObject::new(problem.code, what);
+        let mut instead = Vec::new();
+        match &problem.id {
+            Some(id) if problem.has_method => encode_error(&mut self.answers, id, &error),
+            // The server would wait for ever.
+            Some(id) if self.asked.remove(id) => {
+                encode_error(&mut instead, id, &error);
+                instead.push(b'\n');
+                return instead;
+            }
+            _ => encode_fault(&mut self.answers, &error),
+        }
+        self.answers.push(b'\n');
+        instead
+    }
+
+    /// Our own answers to the client.
+    pub(in crate::bridge) fn take_answers(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.answers)
+    }
+
+    /// The server has died: the answers to everything that it has not answered, and the end of what
+    /// it has asked.
     pub(super) fn fail(&mut self, status: &str) -> Vec<u8> {
-        let mut frames = Vec::new();
+        let mut frames = self.take_answers();
         for (id, method) in std::mem::take(&mut self.pending) {
             let what = format!(
                 "{method}: the server ended with {status} before it answered; the request may \
@@ -171,25 +199,36 @@ impl Ledger {
             encode_error(&mut frames, &id, &ErrorObject::internal(what));
             frames.push(b'\n');
         }
-        self.asked.clear();
+        for id in std::mem::take(&mut self.asked) {
+            let reason = format!("the server ended with {status}");
+            let params = json!({ "requestId": id, "reason": reason });
+            if encode_notification(&mut frames, Cancelled::NAME, Some(&params)).is_ok() {
+                frames.push(b'\n');
+            }
+        }
         self.ours.clear();
         frames
     }
 
-    /// The frames that open the session again. The answer to the first one, which has this id, must
-    /// come before the others are sent.
-    pub(super) fn again(&mut self) -> (Option<Id>, Vec<Vec<u8>>) {
+    /// The frames that open the session again: the first one with its id, whose answer must come
+    /// before the others are sent, and the others.
+    pub(super) fn again(&mut self) -> (Option<(Id, Vec<u8>)>, Vec<u8>) {
         self.restarts += 1;
-        let mut frames = self.opened.clone();
-        let first = frames.first().and_then(|frame| match Message::parse(frame) {
-            Ok(Message::Request(request)) if request.method == Initialize::NAME => Some(request.id),
-            _ => None,
-        });
+        let mut first = None;
+        let mut frames = Vec::new();
+        for frame in &self.opened {
+            match Message::parse(frame) {
+                Ok(Message::Request(request)) if request.method == Initialize::NAME => {
+                    first = Some((request.id, frame.clone()));
+                }
+                _ => frames.extend_from_slice(frame),
+            }
+        }
         let level = self.level.iter().map(|level| (SetLevel::NAME, level));
         let subscribed = self.subscribed.values().map(|it| (Subscribe::NAME, it));
         for (place, (method, params)) in level.chain(subscribed).enumerate() {
             let id = Id::from(format!("bowline-{}-{place}", self.restarts));
-            frames.push(request(&id, method, params));
+            frames.extend(request(&id, method, params));
             self.ours.insert(id);
         }
         (first, frames)

@@ -10,7 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::{Bridge, Lines};
+use super::Bridge;
+use crate::bridge::lines::{Filled, Lines};
 
 /// Makes the command that starts the server.
 pub(super) type Start = Box<dyn Fn() -> std::process::Command + Send + Sync>;
@@ -44,13 +45,6 @@ impl Process {
         Ok(Self { child, group, input, output, term_grace: bridge.term_grace })
     }
 
-    pub(super) async fn send(&mut self, frames: &[u8]) -> io::Result<()> {
-        match &mut self.input {
-            Some(input) => input.write_all(frames).await,
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
     /// Sends a request and waits for its answer. `None` if it does not come.
     pub(super) async fn ask(
         &mut self,
@@ -58,41 +52,25 @@ impl Process {
         id: &Id,
         patience: Duration,
     ) -> Option<Asked> {
-        self.send(request).await.ok()?;
+        let Self { input, output, .. } = self;
+        let input = input.as_mut()?;
         let (mut answer, mut before) = (None, Vec::new());
         let answering = async {
-            while answer.is_none() && self.output.fill().await.unwrap_or(false) {
-                before.extend(self.output.take(|line| {
+            while answer.is_none() {
+                let Ok(Filled::Lines) = output.fill().await else { return Err(()) };
+                before.extend(output.take(|line| {
                     let is_answer = answers(line, id) && answer.is_none();
                     answer = is_answer.then(|| line.to_vec()).or_else(|| answer.take());
                     !is_answer
                 }));
             }
+            Ok(())
         };
-        timeout(patience, answering).await.ok()?;
+        // Both at once: the server may say much before it reads.
+        let sending = async { input.write_all(request).await.map_err(drop) };
+        let asking = async { tokio::try_join!(sending, answering) };
+        timeout(patience, asking).await.ok()?.ok()?;
         Some(Asked { before, answer: answer? })
-    }
-
-    /// Opens a session again: a request whose answer the client has seen, then the rest.
-    pub(super) async fn replay(
-        &mut self,
-        first: Option<&Id>,
-        frames: &[Vec<u8>],
-        patience: Duration,
-    ) -> bool {
-        let mut rest = frames.iter();
-        if let (Some(id), Some(request)) = (first, frames.first()) {
-            if self.ask(request, id, patience).await.is_none() {
-                return false;
-            }
-            rest.next();
-        }
-        for frame in rest {
-            if self.send(frame).await.is_err() {
-                return false;
-            }
-        }
-        true
     }
 
     /// Waits this long for the process to end, then ends it with its descendants: TERM, and KILL
