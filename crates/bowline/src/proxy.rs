@@ -57,6 +57,7 @@ mod parked;
 mod picked;
 mod pool;
 mod route;
+mod subscribed;
 mod upstream;
 
 use std::fmt;

@@ -266,6 +266,13 @@ pub const LOSSES: &[Loss] = &[
         instead: "calls at the same time run in processes or sessions of their own; a client that calls alone always meets the same one",
     },
     Loss {
+        name: "subscription",
+        what: "a subscription to a resource that the server refuses, or that is one of more than 1,024",
+        client: None,
+        server: None,
+        instead: "the client hears of no changes; what the server refuses is asked for again",
+    },
+    Loss {
         name: "replay",
         what: "replay of a modern stream that broke",
         client: None,
@@ -323,6 +330,7 @@ const COUNTERS: &[(&str, Counted)] = &[
     ("multi_select", Counted::MultiSelect),
     ("structured", Counted::StructuredContent),
     ("process_state", Counted::SeparateConnection),
+    ("subscription", Counted::Subscription),
     ("replay", Counted::BrokenCall),
 ];
 

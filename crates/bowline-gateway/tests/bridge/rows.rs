@@ -82,8 +82,12 @@ async fn every_loss_has_its_stated_answer() {
             // Tests of the SDK's proxy have these:
             // `a_question_that_could_be_for_several_callers_is_refused`,
             // `a_server_that_asks_gets_a_connection_for_each_caller` and
-            // `a_call_whose_caller_does_not_come_back_…`.
-            "question_of_several" | "process_state" | "parked_call" | "late_answer" => {}
+            // `a_call_whose_caller_does_not_come_back_…`, `a_subscription_that_is_refused_…`.
+            "question_of_several"
+            | "process_state"
+            | "parked_call"
+            | "late_answer"
+            | "subscription" => {}
             // What is left out leaves no trace.
             "visits" => {}
             other => panic!("the loss {other:?} has no test"),

@@ -28,10 +28,13 @@ pub enum Loss {
     BrokenCall,
     /// A connection of its own for a call, which does not see the state of others.
     SeparateConnection,
+    /// A subscription to a resource that the upstream server refuses, or for which the proxy has no
+    /// place. Its subscriber hears of no changes, until the server grants it.
+    Subscription,
 }
 
 /// How many kinds there are.
-const KINDS: usize = Loss::SeparateConnection as usize + 1;
+const KINDS: usize = Loss::Subscription as usize + 1;
 
 /// How often something could not be passed on.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! What the upstream server has, kept up to date wherever it was added.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -10,8 +9,10 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::entries;
+use super::losses::Loss;
+use super::subscribed::{MOST, Subscribed, follow as follow_resource};
 use super::upstream::{Upstream, lock};
-use crate::client::{CallError, Change, Changes, Client, Peer, Phase, StateWatch, Wanted};
+use crate::client::{CallError, Changes, Client, Peer, Phase, StateWatch, Wanted};
 use crate::server::{Entries, LivePart, Place, ResourceEntry};
 use crate::uri_template::Match;
 
@@ -35,18 +36,21 @@ struct State {
     /// Where changes of resources are announced, and nothing else.
     watching: Vec<Place>,
     /// Resources that the proxy is subscribed to.
-    subscribed: HashSet<String>,
-    tasks: Vec<AbortHandle>,
+    subscribed: Subscribed,
+    /// What follows the lists.
+    task: Option<AbortHandle>,
 }
 
-/// How many resources a proxy subscribes to.
-const MOST_SUBSCRIBED: usize = 1024;
+impl State {
+    /// Whether anybody listens for changes of a resource, as far as this process knows.
+    fn hears(&self, uri: &str) -> bool {
+        self.places.iter().chain(&self.watching).any(|place| place.hears(uri))
+    }
+}
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        for task in &lock(&self.state).tasks {
-            task.abort();
-        }
+        lock(&self.state).task.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -71,7 +75,7 @@ impl Mirror {
             refresh: Arc::clone(&news.refresh),
         });
         let task = tokio::spawn(follow(Arc::downgrade(&mirror), news));
-        lock(&mirror.state).tasks.push(task.abort_handle());
+        lock(&mirror.state).task = Some(task.abort_handle());
         Ok(mirror)
     }
 
@@ -137,21 +141,46 @@ impl Mirror {
             return;
         }
         let mut state = lock(&self.state);
-        if state.subscribed.len() >= MOST_SUBSCRIBED || !state.subscribed.insert(uri.to_owned()) {
+        if state.subscribed.has(uri) {
             return;
         }
-        let task = tokio::spawn(subscribe(Arc::downgrade(self), uri.to_owned()));
-        state.tasks.retain(|task| !task.is_finished());
-        state.tasks.push(task.abort_handle());
+        if state.subscribed.is_full() {
+            let mut subscribed = std::mem::take(&mut state.subscribed);
+            subscribed.retain(|uri| state.hears(uri));
+            state.subscribed = subscribed;
+        }
+        if state.subscribed.is_full() {
+            drop(state);
+            self.upstream.pool.losses().add(Loss::Subscription);
+            let upstream = &self.upstream.name;
+            return tracing::warn!(upstream, uri, "more than {MOST} resources are subscribed to");
+        }
+        let task = tokio::spawn(follow_resource(Arc::downgrade(self), uri.to_owned()));
+        state.subscribed.add(uri, task.abort_handle());
     }
 
-    /// A resource changed. Returns whether anybody listens.
-    fn resource_updated(&self, uri: &str) -> bool {
+    /// Ends the subscription to a resource if nobody listens. Returns whether it has ended.
+    pub(super) fn forget_unheard(&self, uri: &str) -> bool {
+        let mut state = lock(&self.state);
+        let is_unheard = !state.hears(uri);
+        if is_unheard {
+            state.subscribed.forget(uri);
+        }
+        is_unheard
+    }
+
+    /// Whether a fleet serves what the proxy was added to.
+    pub(super) fn is_shared(&self) -> bool {
+        let state = lock(&self.state);
+        state.places.iter().chain(&state.watching).any(Place::is_shared)
+    }
+
+    /// A resource changed.
+    pub(super) fn resource_updated(&self, uri: &str) {
         let state = lock(&self.state);
         let places: Vec<Place> = state.places.iter().chain(&state.watching).cloned().collect();
         drop(state);
-        // No short-circuit: every place must see it.
-        places.iter().filter(|place| place.resource_updated(uri)).count() > 0
+        places.iter().for_each(|place| place.resource_updated(uri));
     }
 }
 
@@ -307,26 +336,5 @@ async fn follow(mirror: Weak<Mirror>, mut news: News) {
             due = lists;
             at = pace.next();
         }
-    }
-}
-
-/// Follows the changes of a resource, until one that nobody listens for.
-async fn subscribe(mirror: Weak<Mirror>, uri: String) {
-    let Some(mirror_now) = mirror.upgrade() else { return };
-    let changes = mirror_now.upstream.client.changes(Wanted::new().resource(&uri)).await;
-    drop(mirror_now);
-    match changes {
-        Ok(mut changes) => {
-            while let Some(Ok(Change::Resource(changed))) = changes.next().await {
-                let Some(mirror) = mirror.upgrade() else { return };
-                if !mirror.resource_updated(&changed) {
-                    break;
-                }
-            }
-        }
-        Err(error) => tracing::debug!(%error, uri, "no subscription to a resource upstream"),
-    }
-    if let Some(mirror) = mirror.upgrade() {
-        lock(&mirror.state).subscribed.remove(&uri);
     }
 }

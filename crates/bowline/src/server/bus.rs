@@ -58,6 +58,12 @@ impl Bus {
         let _ = self.fleet.set(fleet);
     }
 
+    /// Whether changes are published to a fleet, too.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.fleet.get().is_some()
+    }
+
     /// The topics that somebody listens for, of those that are asked for, each once.
     pub(crate) fn listened(&self, is_wanted: impl Fn(&Topic) -> bool) -> HashSet<Topic> {
         let sinks: Vec<_> = lock(&self.sinks).iter().filter_map(Weak::upgrade).collect();

@@ -10,8 +10,8 @@ use bowline::model::{
 };
 use bowline::proxy::Loss;
 use bowline::{
-    Context, Elicited, ErrorCode, ErrorObject, HandlerError, Json, Limits, Prompt, Proxy, Registry,
-    Resource, Revision, Server, Structured, Tool, Verbatim, testing,
+    Context, Elicited, ErrorCode, ErrorObject, HandlerError, Incoming, Json, Limits, Next, Prompt,
+    Proxy, Registry, Resource, Revision, Server, Structured, Tool, Verbatim, testing,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -376,6 +376,91 @@ async fn subscriptions_are_forwarded() {
         };
         assert_eq!(change, Change::Resource("notes:about".to_owned()), "{caller} to {upstream}");
     }
+}
+
+/// A legacy session at a front whose upstream server has these notes, and how to change them.
+async fn reader(server: Server) -> (Raw, Registry, Arc<bowline::proxy::Losses>) {
+    let registry = server.registry();
+    let proxy = proxy(server, Revision::V2025_11_25).await;
+    let losses = proxy.losses();
+    let front = Server::new("front", "1.0.0").with(proxy);
+    (Raw::session(front, Revision::V2025_11_25).await, registry, losses)
+}
+
+fn about(id: u64, method: &str, note: impl std::fmt::Display) -> Value {
+    request(id, method, json!({ "uri": format!("notes:{note}") }))
+}
+
+/// Changes a note until somebody hears of it.
+async fn heard(raw: &mut Raw, registry: &Registry, uri: &str) {
+    let touching = async {
+        loop {
+            registry.resource_updated(uri);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let told = tokio::select! {
+        told = soon(raw.next()) => told,
+        () = touching => unreachable!(),
+    };
+    assert_eq!(told["method"], "notifications/resources/updated", "{told}");
+    assert_eq!(told["params"]["uri"], uri, "{told}");
+}
+
+#[tokio::test]
+async fn readers_that_have_left_make_room_for_others() {
+    let (mut raw, registry, losses) = reader(varied()).await;
+    for note in 0..1024 {
+        raw.ask(&about(2, "resources/subscribe", note)).await;
+        raw.ask(&about(3, "resources/unsubscribe", note)).await;
+    }
+    let subscribed = raw.ask(&about(4, "resources/subscribe", "last")).await;
+    assert_eq!(subscribed["result"], json!({}), "{subscribed}");
+    heard(&mut raw, &registry, "notes:last").await;
+    // Nobody who has left is in the way of those who have not.
+    assert_eq!(losses.count(Loss::Subscription), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_is_refused_is_counted_and_made_again() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = varied().middleware(move |incoming: Incoming, next: Next| {
+        let count = Arc::clone(&count);
+        async move {
+            let is_one = incoming.method == "resources/subscribe";
+            if is_one && count.fetch_add(1, Ordering::SeqCst) == 0 {
+                return Err(ErrorObject::invalid_request("not yet").into());
+            }
+            next.run(incoming).await
+        }
+    });
+    let (mut raw, registry, losses) = reader(server).await;
+    raw.ask(&about(2, "resources/subscribe", "one")).await;
+    heard(&mut raw, &registry, "notes:one").await;
+    assert_eq!((asked.load(Ordering::SeqCst), losses.count(Loss::Subscription)), (2, 1));
+}
+
+/// The subscription upstream ends after its last reader, also where nothing ever changes.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_without_readers_ends() {
+    let ended = Arc::new(Notify::new());
+    let end = Arc::clone(&ended);
+    let server = varied().middleware(move |incoming: Incoming, next: Next| {
+        let end = Arc::clone(&end);
+        async move {
+            if incoming.method == "resources/unsubscribe" {
+                end.notify_one();
+            }
+            next.run(incoming).await
+        }
+    });
+    let (mut raw, registry, _) = reader(server).await;
+    raw.ask(&about(2, "resources/subscribe", "one")).await;
+    heard(&mut raw, &registry, "notes:one").await;
+    raw.send(&about(3, "resources/unsubscribe", "one")).await;
+    // The clock is paused: this waits for nothing.
+    tokio::time::timeout(Duration::from_secs(3600), ended.notified()).await.unwrap();
 }
 
 #[tokio::test]

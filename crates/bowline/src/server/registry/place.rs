@@ -77,11 +77,22 @@ mod renewing {
             parts.entries
         }
 
-        /// A resource changed. Returns whether anybody listens.
-        pub(crate) fn resource_updated(&self, uri: &str) -> bool {
-            let Some(registry) = self.registry() else { return false };
-            registry.resource_updated(uri);
-            registry.bus().is_heard(&Topic::Resource(uri.into()))
+        /// A resource changed.
+        pub(crate) fn resource_updated(&self, uri: &str) {
+            if let Some(registry) = self.registry() {
+                registry.resource_updated(uri);
+            }
+        }
+
+        /// Whether anybody listens for changes of a resource.
+        pub(crate) fn hears(&self, uri: &str) -> bool {
+            let topic = Topic::Resource(uri.into());
+            self.registry().is_some_and(|registry| registry.bus().is_heard(&topic))
+        }
+
+        /// Whether it is in a fleet.
+        pub(crate) fn is_shared(&self) -> bool {
+            self.registry().is_some_and(|registry| registry.bus().is_shared())
         }
 
         fn registry(&self) -> Option<Registry> {
