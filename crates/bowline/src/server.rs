@@ -114,6 +114,8 @@ pub(crate) use self::registry::{Offered, Place};
 #[cfg(feature = "client")]
 pub(crate) use self::resource::Entry as ResourceEntry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
+#[cfg(feature = "client")]
+pub(crate) use self::rounds::interrupted;
 #[cfg(feature = "http")]
 pub(crate) use self::running::{Handling, Running, until_deadline};
 pub use self::schema::schema_for;

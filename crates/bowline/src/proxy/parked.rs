@@ -13,7 +13,7 @@ use super::forward::{Finished, InFlight, Waiting, json};
 use super::losses::Loss;
 use super::route::Question;
 use super::upstream::Upstream;
-use crate::server::check_capability;
+use crate::server::{check_capability, interrupted};
 use crate::{AskError, Context, HandlerError, InputRequired, Step};
 
 /// Questions that come this soon after the first one are asked together with it.
@@ -85,11 +85,7 @@ pub(super) fn resume(
 ) -> Result<InFlight, HandlerError> {
     let mut call = upstream.unpark(token).ok_or_else(|| {
         upstream.pool.losses().add(Loss::LateAnswer);
-        HandlerError::Refused(ErrorObject::internal(format!(
-            "the call to {:?} was interrupted while it waited for input; its effects may have \
-             happened; help: find out before you call again",
-            upstream.name
-        )))
+        HandlerError::Refused(interrupted(&format!("the call to {:?}", upstream.name)))
     })?;
     call.route.lead_to(context);
     for (place, question) in std::mem::take(&mut call.asked).into_iter().enumerate() {

@@ -36,7 +36,7 @@ use bowline_proto::members::{Members, RawMembers};
 use bowline_proto::model::{InputRequest, InputRequests, InputRequiredResult};
 use tokio::sync::Notify;
 
-pub(crate) use self::past::{Past, check_answer};
+pub(crate) use self::past::{Past, check_answer, interrupted};
 use self::past::{Recorded, fingerprint, fits};
 use super::ask::AskError;
 use super::call::Call;
@@ -108,7 +108,7 @@ const PURPOSE: &str = "requestState";
 
 impl Rounds {
     /// Reads the answers and the state of a request. That of a handler that passes requests on
-    /// stands for a call elsewhere, and lasts as long as that.
+    /// stands for a call elsewhere, and lasts as long as that, at most as long as this process.
     ///
     /// # Errors
     /// When the state was not issued for this request, or has expired.
@@ -121,7 +121,8 @@ impl Rounds {
     ) -> Result<Self, ErrorObject> {
         let mut inner = Inner::default();
         if let Some(token) = state {
-            inner.past = open_state(core, &subject, token)?;
+            inner.past = open_state(core, &subject, token)
+                .map_err(|error| if passes_on { lost(&subject) } else { error })?;
             if !passes_on && inner.past.expires < core.unix_seconds() {
                 return Err(refused(&subject, "has expired; call again without it"));
             }
@@ -386,6 +387,11 @@ fn open_state(core: &Core, subject: &Subject, token: &str) -> Result<Past, Error
         .open(PURPOSE, &subject.binding(core), token)
         .map_err(|_| refused(subject, "is not one that this server issued for this request"))?;
     serde_json::from_slice(&plain).map_err(|_| refused(subject, "is of another release"))
+}
+
+/// A state of a process that is gone, most likely.
+fn lost(subject: &Subject) -> ErrorObject {
+    interrupted(&format!("{}: the call of params.requestState", subject.method))
 }
 
 fn refused(subject: &Subject, why: &str) -> ErrorObject {

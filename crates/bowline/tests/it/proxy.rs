@@ -574,6 +574,24 @@ async fn a_caller_that_is_away_for_long_gives_its_connection_up() {
     }
 }
 
+/// A front that is started again knows nothing of calls that waited, and does not begin anew.
+#[tokio::test]
+async fn a_call_that_waited_in_a_front_that_is_gone_fails_honestly() {
+    let (mut raw, _proxy) = asking_twice(1).await;
+    let asked = raw.ask(&modern(call(1, "twice", json!({})))).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    drop(raw);
+    let (mut raw, _proxy) = asking_twice(1).await;
+    let lost = raw.ask(&modern(answered(2, &asked))).await;
+    assert_eq!(code(&lost), -32603, "{lost}");
+    let message = lost["error"]["message"].as_str().unwrap();
+    assert!(message.contains("effects may have happened"), "{lost}");
+    // A handler that runs here does not stand for a call elsewhere.
+    let mut own = Raw::start(twice());
+    let refused = own.ask(&modern(answered(3, &asked))).await;
+    assert_eq!(code(&refused), -32602, "{refused}");
+}
+
 /// Nothing is left of a call whose caller has come back.
 #[tokio::test]
 async fn a_question_that_is_answered_leaves_nothing_behind() {

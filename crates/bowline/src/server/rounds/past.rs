@@ -123,6 +123,14 @@ pub(crate) fn check_answer(
     })
 }
 
+/// Why a call elsewhere, which waited for answers, cannot go on.
+pub(crate) fn interrupted(call: &str) -> ErrorObject {
+    ErrorObject::internal(format!(
+        "{call} was interrupted while it waited for input; its effects may have happened; help: \
+         find out before you call again"
+    ))
+}
+
 /// A digest of a question.
 pub(super) fn fingerprint(question: &InputRequest) -> String {
     let text = serde_json::to_vec(question).unwrap_or_default();
