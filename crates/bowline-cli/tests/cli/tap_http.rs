@@ -191,3 +191,101 @@ fn a_tap_survives_what_it_cannot_accept() {
     let request = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n";
     assert_eq!(ask(tap.address(), request).0, "HTTP/1.1 503 Service Unavailable");
 }
+
+/// Bytes of every kind, the same every time.
+fn binary(length: usize, seed: u32) -> Vec<u8> {
+    let mut random = seed;
+    let mut next = move || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        random.to_be_bytes()[0]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// In chunks of odd lengths, none of them at the end of a line or an event.
+fn chunked(bytes: &[u8]) -> Vec<u8> {
+    let (mut text, mut rest, mut length) = (Vec::new(), bytes, 1);
+    while !rest.is_empty() {
+        let (chunk, others) = rest.split_at(length.min(rest.len()));
+        text.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+        text.extend([chunk, b"\r\n"].concat());
+        (rest, length) = (others, length * 3 % 70_001 + 1);
+    }
+    [text.as_slice(), b"0\r\n\r\n"].concat()
+}
+
+/// What follows a head: so many bytes, or chunks.
+fn body(reader: &mut impl BufRead) -> Vec<u8> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let mut found = Vec::new();
+    if let Some(length) = head.split("content-length: ").nth(1) {
+        found.resize(length.lines().next().unwrap().parse().unwrap(), 0);
+        reader.read_exact(&mut found).unwrap();
+        return found;
+    }
+    assert!(head.contains("transfer-encoding: chunked"), "{head}");
+    loop {
+        let mut length = String::new();
+        reader.read_line(&mut length).unwrap();
+        let length = usize::from_str_radix(length.trim(), 16).unwrap();
+        let mut chunk = vec![0; length + 2];
+        reader.read_exact(&mut chunk).unwrap();
+        if length == 0 {
+            return found;
+        }
+        found.extend(&chunk[..length]);
+    }
+}
+
+/// A message with this head and body, with its length or in chunks.
+fn framed(head: &str, bytes: &[u8], is_chunked: bool) -> Vec<u8> {
+    let (framing, bytes) = match is_chunked {
+        true => ("transfer-encoding: chunked".to_owned(), chunked(bytes)),
+        false => (format!("content-length: {}", bytes.len()), bytes.to_vec()),
+    };
+    [format!("{head}\r\n{framing}\r\n\r\n").into_bytes(), bytes].concat()
+}
+
+#[test]
+fn not_one_byte_of_a_body_changes() {
+    let events = [&b"\xef\xbb\xbfdata: {\"a\":1}\r\n\r"[..], b"\n:\x00\xff\ndata: x\rdata:\n\n\n"];
+    let events = [events.concat(), binary(100_000, 3), b"data: no end".to_vec()].concat();
+    let cases = [
+        ("application/json", binary(3 << 20, 1), binary(2 << 20, 2), false),
+        ("application/json", binary(3 << 20, 1), binary(2 << 20, 2), true),
+        ("text/event-stream", binary(1, 4), events.clone(), true),
+        ("text/event-stream", b"{}".to_vec(), events, false),
+        ("text/plain", Vec::new(), Vec::new(), false),
+    ];
+    let home = Folder::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let answers = cases.clone();
+    let serving = thread::spawn(move || {
+        answers.map(|(kind, _, answer, is_chunked)| {
+            let (mut stream, _) = server.accept().unwrap();
+            let heard = body(&mut BufReader::new(stream.try_clone().unwrap()));
+            let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {kind}");
+            stream.write_all(&framed(&head, &answer, is_chunked)).unwrap();
+            heard
+        })
+    });
+    let tap = Tap::start(&home, &url, &["--record", "s.jsonl"]);
+    let mut received = Vec::new();
+    for (_, sent, answer, is_chunked) in &cases {
+        let stream = TcpStream::connect(tap.address()).unwrap();
+        let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+        let request = framed(head, sent, *is_chunked);
+        let mut writer = stream.try_clone().unwrap();
+        let writing = thread::spawn(move || writer.write_all(&request).unwrap());
+        received.push(body(&mut BufReader::new(stream)) == *answer);
+        writing.join().unwrap();
+    }
+    let heard = serving.join().unwrap();
+    let sent: Vec<bool> = heard.iter().zip(&cases).map(|(heard, case)| *heard == case.1).collect();
+    assert_eq!((sent, received), (vec![true; 5], vec![true; 5]));
+}

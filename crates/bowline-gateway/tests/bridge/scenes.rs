@@ -143,11 +143,20 @@ async fn cancel(world: &World) -> Result<(), String> {
     answers(world, "plain", "done").await
 }
 
-/// A call that is given up at once, whether it has been sent or not.
+/// Calls that are given up early, each after another step: some have been sent by then.
 async fn cancel_before(world: &World) -> Result<(), String> {
-    let call = tokio::spawn(world.client.call_tool("plain", json!({})).into_future());
-    call.abort();
-    let _ = soon(call).await;
+    for steps in 0..8 {
+        let given_up = async {
+            for _ in 0..steps {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            result = world.client.call_tool("plain", json!({})).into_future() => drop(result),
+            () = given_up => {}
+        }
+    }
     answers(world, "plain", "done").await
 }
 
@@ -209,10 +218,20 @@ async fn subscribe(world: &World) -> Result<(), String> {
     }
 }
 
-/// The server is stopped and started: calls fail or succeed, none hangs, and soon all succeed.
+/// The server is stopped and started: calls fail or succeed, none hangs, and soon all succeed. On a
+/// stream it stays away: calls fail, those under way too.
 async fn restart(world: &mut World) -> Result<(), String> {
-    if !world.restart().await {
-        return Ok(());
+    let running = tokio::spawn(world.client.call_tool("sleep", json!({})).into_future());
+    soon(world.counts.started.notified()).await;
+    let is_back = world.restart().await;
+    match soon(running).await.map_err(|error| error.to_string())? {
+        Ok(result) if result.is_error != Some(true) => return Err(format!("{result:?}")),
+        _ => {}
+    }
+    // Its handler went with it.
+    soon(world.counts.dropped.notified()).await;
+    if !is_back {
+        return refused(world, "plain").await;
     }
     soon(async {
         while let Err(error) = answers(world, "plain", "done").await {

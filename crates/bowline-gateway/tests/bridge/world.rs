@@ -54,6 +54,15 @@ pub(crate) fn sides() -> Vec<Side> {
     sides
 }
 
+/// What is allowed and not usual: the first revision over the transport of the later ones, and a
+/// later one over that of the first.
+pub(crate) fn rare_sides() -> [Side; 2] {
+    [
+        Side { way: Way::Http, revision: Revision::V2024_11_05 },
+        Side { way: Way::Sse, revision: Revision::V2025_11_25 },
+    ]
+}
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Any {}
 
@@ -169,6 +178,14 @@ pub(crate) fn answering(revision: Revision) -> ClientBuilder {
 /// Ends a task with the value that owns it.
 pub(crate) struct Ends<T>(JoinHandle<T>);
 
+impl<T> Ends<T> {
+    async fn end(&mut self) {
+        self.0.abort();
+        // It has ended once this says that it was aborted.
+        let _ = (&mut self.0).await;
+    }
+}
+
 impl<T> Drop for Ends<T> {
     fn drop(&mut self) {
         self.0.abort();
@@ -203,8 +220,16 @@ pub(crate) struct World {
     pub(crate) counts: Arc<Counts>,
     /// The lists of the server.
     pub(crate) registry: Registry,
-    upstream: Option<(std::net::TcpListener, Ends<()>)>,
+    upstream: Upstream,
     _bridge: Ends<()>,
+}
+
+/// What serves the server.
+enum Upstream {
+    /// A stream, which does not come back.
+    Stream(Ends<()>),
+    Socket(std::net::TcpListener, Ends<()>),
+    Stopped,
 }
 
 impl World {
@@ -214,13 +239,16 @@ impl World {
         let registry = server.registry();
         let (upstream, target): (_, Arc<dyn Fn() -> Target + Send + Sync>) = match far.way {
             Way::Stdio => {
-                let once = Mutex::new(Some(server));
-                (None, Arc::new(move || once.lock().unwrap().take().expect("once").into()))
+                let (ours, theirs) = tokio::io::duplex(64 << 10);
+                let serving = tokio::spawn(async move { drop(server.serve(theirs).await) });
+                let once = Mutex::new(Some(Target::stream(ours)));
+                let target = Arc::new(move || once.lock().unwrap().take().expect("once"));
+                (Upstream::Stream(Ends(serving)), target)
             }
             way => {
                 let socket = socket();
                 let (serving, at) = (over_http(server, &socket), url(way, &socket));
-                (Some((socket, serving)), Arc::new(move || at.as_str().into()))
+                (Upstream::Socket(socket, serving), Arc::new(move || at.as_str().into()))
             }
         };
         let preference = Preference::Pin(far.revision);
@@ -232,16 +260,23 @@ impl World {
         Self { near, far, client, counts, registry, upstream, _bridge: bridge }
     }
 
-    /// Stops the server and starts it again at the same address. Returns whether that is possible.
+    /// Stops the server, and starts it again at the same address. Returns whether that is possible.
     pub(crate) async fn restart(&mut self) -> bool {
-        let Some((socket, mut serving)) = self.upstream.take() else { return false };
-        serving.0.abort();
-        // It has ended once this says that it was aborted.
-        let _ = (&mut serving.0).await;
+        let socket = match std::mem::replace(&mut self.upstream, Upstream::Stopped) {
+            Upstream::Stream(mut serving) => {
+                serving.end().await;
+                return false;
+            }
+            Upstream::Socket(socket, mut serving) => {
+                serving.end().await;
+                socket
+            }
+            Upstream::Stopped => return false,
+        };
         let server = server(&self.counts).revisions(Revisions::only(self.far.revision));
         self.registry = server.registry();
         let serving = over_http(server, &socket);
-        self.upstream = Some((socket, serving));
+        self.upstream = Upstream::Socket(socket, serving);
         true
     }
 }
