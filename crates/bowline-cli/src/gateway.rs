@@ -114,6 +114,7 @@ impl GatewayArgs {
             }
             Some(Subcommands::Check { files }) => {
                 let read = load(files).await.map_err(Failure::usage)?;
+                read.missing().map_or(Ok(()), Err).map_err(Failure::usage)?;
                 read.plan(None).map_err(Failure::usage)?;
                 let front = Front::of(&read.settings);
                 drop(front.guard(Server::new("trial", "1"), None).map_err(Failure::usage)?);
@@ -146,10 +147,13 @@ impl GatewayArgs {
     }
 }
 
-/// Reads the files. Commands that print secrets take their time, elsewhere.
+/// Reads the files, and the documents that they name. Commands that print secrets take their time,
+/// elsewhere.
 async fn load(files: Vec<PathBuf>) -> Result<Read, String> {
     let read = tokio::task::spawn_blocking(move || read(&files)).await;
-    read.unwrap_or_else(|error| Err(error.to_string()))
+    let mut read = read.unwrap_or_else(|error| Err(error.to_string()))?;
+    read.describe().await?;
+    Ok(read)
 }
 
 #[cfg(unix)]

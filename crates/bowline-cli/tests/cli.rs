@@ -32,6 +32,9 @@ mod gateway;
 #[path = "cli/gateway_auth.rs"]
 mod gateway_auth;
 #[cfg(unix)]
+#[path = "cli/gateway_openapi.rs"]
+mod gateway_openapi;
+#[cfg(unix)]
 #[path = "cli/gateway_otlp.rs"]
 mod gateway_otlp;
 #[path = "cli/hostile.rs"]

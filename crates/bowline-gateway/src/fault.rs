@@ -65,9 +65,9 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("{text:?}: expected a share from 0 to 1"))
 }
 
-/// What viewers are told of a message that is dropped.
+/// What viewers see beside a message that is dropped.
 pub(crate) const IS_DROPPED: &str = "dropped the message above on purpose";
-/// What viewers are told of a message at which the connection breaks.
+/// What viewers see beside a message at which the connection breaks.
 pub(crate) const IS_CUT: &str = "broke the connection before the message above on purpose";
 
 /// What happens to one message of the server.

@@ -14,6 +14,7 @@ mod command;
 mod door;
 mod merge;
 mod metrics;
+mod openapi;
 mod plan;
 mod policy;
 mod rate;
@@ -39,6 +40,9 @@ pub use self::command::CommandTool;
 use self::door::Door;
 use self::merge::{COMMANDS, Merged, PROBLEMS, Source, advertised, merge};
 pub use self::metrics::serve_metrics;
+pub use self::openapi::{
+    Api, ApiOptions, Document, LONGEST_ANSWER, LONGEST_DOCUMENT, OpenApiError,
+};
 pub use self::plan::{Plan, ServerPlan};
 pub use self::policy::{Decision, Policy, Rule, Who};
 pub use self::rate::Rate;
@@ -336,9 +340,13 @@ async fn follow(inner: std::sync::Weak<Inner>) {
 
 /// An endpoint of a gateway. It declares what servers may have that come later.
 fn endpoint(name: &str) -> Server {
-    let limits = Limits { deadline: LONGEST, ..Limits::default() };
-    let server = Server::new(name, env!("CARGO_PKG_VERSION")).limits(limits);
+    let server = Server::new(name, env!("CARGO_PKG_VERSION")).limits(limits());
     server.declare_all().tasks(Tasks::in_memory())
+}
+
+/// The limits of all servers of a gateway.
+fn limits() -> Limits {
+    Limits { deadline: LONGEST, ..Limits::default() }
 }
 
 /// What `name` of a server is called at the endpoint for all.

@@ -148,9 +148,9 @@ async fn wait(
     }
 }
 
-/// Waits until nobody wants to wait for the last words of a server that is gone. A signal alone does
-/// not say so, because it is for the server; but whoever has sent one may wait for the end of the
-/// tap before it reads on.
+/// Waits until nobody wants to wait for the last words of a server that is gone. A signal alone
+/// does not say so, because it is for the server; but whoever has sent one may wait for the end of
+/// the tap before it reads on.
 async fn given_up(signals: &mut streams::Signals, flow: &Flow) {
     signals.next().await;
     tokio::select! {

@@ -111,11 +111,7 @@ use self::registry::CacheHints;
 pub use self::registry::Registry;
 #[cfg(feature = "client")]
 pub(crate) use self::registry::{Offered, Place};
-#[cfg(feature = "client")]
-pub(crate) use self::resource::Entry as ResourceEntry;
 pub use self::resource::{Resource, ResourceOutcome, ResourceOutput};
-#[cfg(feature = "client")]
-pub(crate) use self::rounds::interrupted;
 #[cfg(feature = "http")]
 pub(crate) use self::running::{Handling, Running, until_deadline};
 pub use self::schema::schema_for;
@@ -134,6 +130,8 @@ pub use self::state::{MissingState, State};
 pub use self::step::{InputRequired, Step, Verbatim};
 pub use self::tasks::{Elsewhere, TaskLimits, TaskMode, Tasks};
 pub use self::tool::Tool;
+#[cfg(feature = "client")]
+pub(crate) use self::{resource::Entry as ResourceEntry, rounds::interrupted};
 #[cfg(feature = "http")]
 pub(crate) use crate::outbox::Outbox;
 use crate::seal::KeyRing;

@@ -114,6 +114,12 @@ pub(super) struct Server {
     pub(super) headers: Option<Value>,
     pub(super) r#type: Option<Value>,
     pub(super) disabled: Option<Value>,
+    /// An OpenAPI 3 document in JSON, whose operations become tools: a path, or a URL.
+    pub(super) openapi: Option<String>,
+    /// Where that API is, if not at the first server that the document names.
+    pub(super) base: Option<String>,
+    /// The most bytes of an answer of that API that are passed on at a time: 262144.
+    pub(super) output: Option<usize>,
     /// A short prefix in place of the key.
     pub(super) alias: Option<String>,
     /// auto, legacy, modern, or a revision.
@@ -165,7 +171,7 @@ pub(super) struct Limits {
     /// Such as 60/min.
     pub(super) calls: Option<String>,
     pub(super) running: Option<usize>,
-    /// Such as 60s.
+    /// Such as 60s; 30s for OpenAPI without it.
     pub(super) timeout: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! Reads the files of a gateway into its plan.
 
+mod openapi;
 mod pasted;
 mod plan;
 
@@ -91,6 +92,12 @@ impl Reading {
                 }
             }
             let mut entry = server.entry();
+            if let Some(document) = openapi::place(&server, folder) {
+                match document {
+                    Ok(document) => drop(entry.insert("url".to_owned(), document.into())),
+                    Err(why) => self.problems.push(wrong(&format!("servers.{key}: {why}"))),
+                }
+            }
             // Settings for a server that another file describes.
             if !entry.contains_key("command")
                 && !entry.contains_key("url")
@@ -161,7 +168,8 @@ impl Reading {
             let about = named.about();
             match named.resolve_with(&[], &values) {
                 Ok(resolved) => {
-                    servers.push(Entry { key, file: named.file.clone(), about, resolved, own });
+                    let (file, api) = (named.file.clone(), None);
+                    servers.push(Entry { key, file, about, resolved, own, api });
                 }
                 Err(failure) => self.problems.push(failure.what),
             }
@@ -306,6 +314,8 @@ fn adjusted(old: file::Server, new: file::Server) -> file::Server {
         timeout: new.limits.timeout.or(old.limits.timeout),
     };
     file::Server {
+        base: new.base.or(old.base),
+        output: new.output.or(old.output),
         alias: new.alias.or(old.alias),
         era: new.era.or(old.era),
         inherit: old.inherit.into_iter().chain(new.inherit).collect(),

@@ -78,6 +78,7 @@ impl Running {
     pub(super) async fn reload(&self, given: &Given) -> Result<Value, String> {
         let _one = self.reloading.lock().await;
         let mut read = load(self.files.clone()).await?;
+        read.missing().map_or(Ok(()), Err)?;
         let differences = self.fixed.differences(&read, given);
         read.settings.listen = self.fixed.listen;
         // Whoever got in at the start still does: the rules must know.

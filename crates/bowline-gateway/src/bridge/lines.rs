@@ -142,8 +142,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
-    /// What comes of a stream whose lines have at most ten bytes: lines, and the ids of those that are
-    /// longer.
+    /// The lines of a stream, each at most ten bytes long, and the ids of those that are longer.
     async fn cut(chunks: &[&str]) -> Vec<String> {
         let mut reader = of(chunks);
         let mut found = Vec::new();

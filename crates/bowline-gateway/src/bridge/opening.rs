@@ -22,8 +22,8 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Reads the first frame that is not blank; `None` if there is none. Lines that are too long are
-    /// answered, as later ones are.
+    /// Reads the first frame that is not blank; `None` if there is none. Lines that are too long
+    /// are answered, as later ones are.
     pub(super) async fn read(
         client: &mut Lines<impl AsyncRead + Unpin>,
         output: &mut (impl AsyncWrite + Unpin),

@@ -274,7 +274,8 @@ fn file(path: &Path) -> io::Result<(File, u64)> {
 impl Chain {
     fn open(path: &Path, follows: Option<String>) -> io::Result<Self> {
         let (mut file, length) = file(path)?;
-        let (complete, number, last) = reading::end(&mut file, length)?;
+        let end = reading::end(&mut file, length).inspect_err(|_| sole::unlock(&file));
+        let (complete, number, last) = end?;
         if complete < length {
             file.set_len(complete)?;
         }

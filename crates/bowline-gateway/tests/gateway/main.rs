@@ -7,6 +7,7 @@ mod closed;
 mod faults;
 mod health;
 mod names;
+mod openapi;
 mod reloads;
 mod replicas;
 mod tasks;

@@ -14,6 +14,7 @@ use bowline_gateway::gateway::{Audit, Plan, Policy, ServerPlan};
 use bowline_web::Host;
 
 use super::Read;
+use super::openapi::Described;
 use crate::gateway::file::{self, Credentials, Prefix};
 use crate::gateway::say;
 use crate::gateway::secret::filled;
@@ -28,6 +29,8 @@ pub(in crate::gateway) struct Entry {
     pub(in crate::gateway) about: String,
     pub(in crate::gateway) resolved: Resolved,
     pub(super) own: file::Server,
+    /// What its OpenAPI document says, if it has one.
+    pub(super) api: Option<Described>,
 }
 
 /// What servers inherit from the gateway's environment, which has the secrets of all of them: what
@@ -173,11 +176,13 @@ impl Entry {
                 names("env", set.collect());
             }
         }
+        names("base", own.base.iter().map(|it| crate::redact::url(it)).collect());
         names("auth", own.auth.iter().map(|it| it.client_id.clone()).collect());
         let limits = &own.limits;
         let running = limits.running.map(|it| format!("{it} at a time"));
         let timeout = limits.timeout.as_ref().map(|it| format!("{it} each"));
         names("limits", limits.calls.iter().cloned().chain(running).chain(timeout).collect());
+        lines.extend(self.api.iter().flat_map(Described::lines));
         lines
     }
 
@@ -197,7 +202,7 @@ impl Entry {
         resolved.uses_logins = self.own.login.unwrap_or(is_open);
         let auth = self.own.auth.as_ref().map(|auth| filled_in(auth, secrets)).transpose()?;
         if let Some(auth) = &auth {
-            resolved.tokens = Some(self.tokens(auth)?);
+            resolved.tokens = Some(tokens(&resolved, auth)?);
         }
         resolved.protect(self.own.insecure_http.unwrap_or(false)).map_err(|failure| {
             format!("{}; help: use https, or insecure_http = true", failure.what)
@@ -211,15 +216,22 @@ impl Entry {
         let timeout = timeout.map(|it| duration(Some(it), Duration::ZERO)).transpose()?;
         let (key, report) = (self.key.clone(), Arc::clone(report));
         // Holds secrets, and is only ever compared.
-        let fingerprint = format!(
+        let mut fingerprint = format!(
             "{:?} {era} {:?} {} {auth:?}",
             resolved.location, resolved.inherits, resolved.uses_logins
         );
+        if let Some(api) = &self.api {
+            fingerprint += &api.fingerprint(&self.own);
+        }
+        let target = match &self.api {
+            Some(api) => api.target(),
+            None => Arc::new(move || resolved.target().map_err(|failure| failure.what)),
+        };
         Ok(ServerPlan {
             key: self.key.clone(),
             alias: self.own.alias.clone(),
             fingerprint,
-            target: Arc::new(move || resolved.target().map_err(|failure| failure.what)),
+            target,
             client: Arc::new(move || {
                 let (key, report) = (key.clone(), Arc::clone(&report));
                 Client::builder("bowline-gateway", env!("CARGO_PKG_VERSION"))
@@ -233,26 +245,26 @@ impl Entry {
             timeout,
         })
     }
-
-    /// Gets tokens for the server as the client that the file names.
-    fn tokens(&self, auth: &Credentials) -> Result<OAuth, String> {
-        let Location::Url { url, .. } = &self.resolved.location else {
-            return Err("auth is for servers with a url".to_owned());
-        };
-        let mut client = auth::Client::new(&auth.client_id).secret(auth.client_secret.as_str());
-        if let Some(issuer) = &auth.issuer {
-            client = client.issuer(issuer);
-        }
-        let web = self.resolved.web().and_then(|web| {
-            web.build().map_err(|error| crate::failure::Failure::usage(error.to_string()))
-        });
-        let tokens = OAuth::client_credentials(url, client).scopes(&auth.scopes);
-        let tokens = tokens.web(web.map_err(|failure| failure.what)?).build();
-        tokens.map_err(|error| format!("auth: {}", with_causes(&error)))
-    }
 }
 
-fn filled_in(
+/// Gets tokens for the server as the client that the file names.
+pub(super) fn tokens(resolved: &Resolved, auth: &Credentials) -> Result<OAuth, String> {
+    let Location::Url { url, .. } = &resolved.location else {
+        return Err("auth is for servers with a url".to_owned());
+    };
+    let mut client = auth::Client::new(&auth.client_id).secret(auth.client_secret.as_str());
+    if let Some(issuer) = &auth.issuer {
+        client = client.issuer(issuer);
+    }
+    let web = resolved.web().and_then(|web| {
+        web.build().map_err(|error| crate::failure::Failure::usage(error.to_string()))
+    });
+    let tokens = OAuth::client_credentials(url, client).scopes(&auth.scopes);
+    let tokens = tokens.web(web.map_err(|failure| failure.what)?).build();
+    tokens.map_err(|error| format!("auth: {}", with_causes(&error)))
+}
+
+pub(super) fn filled_in(
     auth: &Credentials,
     secrets: &BTreeMap<String, String>,
 ) -> Result<Credentials, String> {

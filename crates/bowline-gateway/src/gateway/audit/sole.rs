@@ -24,7 +24,6 @@ pub(super) fn lock(file: &File) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(super) fn lock(_: &File) -> io::Result<()> {
     Ok(())
 }
