@@ -82,7 +82,8 @@ def is_open(schema):
         return any(map(is_open, schema))
     if not isinstance(schema, dict):
         return False
-    return isinstance(schema.get("additionalProperties"), dict) or any(map(is_open, schema.values()))
+    more = schema.get("additionalProperties")
+    return more is True or isinstance(more, dict) or any(map(is_open, schema.values()))
 
 
 def words(schema, is_deep):

@@ -76,7 +76,8 @@ function isOpen(schema) {
   if (!schema || typeof schema !== "object") {
     return false;
   }
-  return typeof schema.additionalProperties === "object" || Object.values(schema).some(isOpen);
+  const more = schema.additionalProperties;
+  return more === true || typeof more === "object" || Object.values(schema).some(isOpen);
 }
 
 /** The words that a schema allows: itself, or also in what it contains. */

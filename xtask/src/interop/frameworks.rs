@@ -70,14 +70,23 @@ const GROUPS: &[Group] = &[
 /// A server whose tools are converted: its name in the table, its program and its arguments.
 type Converted = (&'static str, &'static str, &'static [&'static str]);
 
-/// All servers of ours that have tools of their own, on stdio. The checks call those of the first.
+/// Stands for the folder of our programs in an argument.
+const PROGRAMS: &str = "{programs}";
+
+/// All servers of ours that have tools of their own, and one that passes on tools, on stdio. The
+/// checks call those of the first.
 const SERVERS: &[Converted] = &[
     ("shapes", "examples/shapes", &[]),
     ("everything", "examples/everything", &[]),
     ("features", "examples/features", &[]),
     ("middleware", "examples/middleware", &[]),
     ("notes", "notes", &[]),
+    ("notes-proxy", "notes-proxy", &["notes={programs}/notes"]),
+    ("board", "board", &[]),
+    ("publish", "publish", &[]),
+    ("receipts", "receipts", &[]),
     ("bowline", "bowline", &["serve", "--stdio"]),
+    ("workbench", "bowline", &["serve", "workbench", "--", "{programs}/counter-server"]),
     ("mcp-logger", "mcp-logger", &["--allow", "127.0.0.1"]),
     ("counter", "counter-server", &[]),
     ("example", "example-server", &["--weather", "sample"]),
@@ -149,14 +158,15 @@ fn targets() -> String {
         Some(example) => format!(" --example {example}"),
         None => format!(" --bin {program}"),
     };
-    SERVERS.iter().map(target).collect()
+    SERVERS.iter().map(target).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The command lines of all servers as a JSON object.
 fn servers() -> Result<String, String> {
     let server = |(name, program, arguments): &Converted| {
-        let program = absolute(&format!("target/debug/{program}"))?;
-        let command: Vec<&str> = [program.as_str()].iter().chain(*arguments).copied().collect();
+        let programs = absolute("target/debug")?;
+        let mut command = vec![format!("{programs}/{program}")];
+        command.extend(arguments.iter().map(|argument| argument.replace(PROGRAMS, &programs)));
         Ok(format!("{name:?}: {command:?}"))
     };
     let servers = SERVERS.iter().map(server).collect::<Result<Vec<_>, String>>()?;

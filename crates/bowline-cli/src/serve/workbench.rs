@@ -50,7 +50,7 @@ impl Workbench {
         let (errands, mut waiting) = mpsc::channel::<Errand>(ERRANDS);
         let instructions = format!(
             "A workbench for MCP servers. Its person has approved these: {}. Every tool connects \
-             when it has to; `connect` starts a server anew, after it was rebuilt for instance. \
+             when it has to; `reconnect` starts a server anew, after it was rebuilt for instance. \
              Long answers are cut; `more` returns the rest.",
             desk.names().join(", ")
         );
@@ -119,8 +119,8 @@ impl Tools {
 
     /// Connect to a server anew: starts its program again, or opens another session. Returns what
     /// it is, which protocol it speaks and how that was found, and what it offers
-    #[tool(title = "Connect", destructive = false)]
-    async fn connect(
+    #[tool(title = "Reconnect", destructive = false)]
+    async fn reconnect(
         &self,
         /// The name of the server
         server: String,

@@ -40,7 +40,7 @@ async fn an_agent_works_on_a_server() {
     assert!(overview.contains("Recorded sessions: none"), "{overview}");
 
     let server = json!({ "server": "bowline" });
-    let about = asked(&client, "connect", server.clone()).await;
+    let about = asked(&client, "reconnect", server.clone()).await;
     assert!(about.contains(r#""name": "counter""#) && about.contains(r#""era""#), "{about}");
     let tools = asked(&client, "list", json!({ "server": "bowline", "what": "tools" })).await;
     assert!(tools.contains("- sum(a: integer, b: integer): "), "{tools}");
@@ -78,12 +78,12 @@ async fn an_agent_works_on_a_server() {
 async fn nothing_is_reached_that_was_not_approved() {
     let home = Folder::new();
     let client = agent(&home, &[&url("tools")]).await;
-    let refused = call(&client, "connect", json!({ "server": "sh" })).await.unwrap_err();
+    let refused = call(&client, "reconnect", json!({ "server": "sh" })).await.unwrap_err();
     assert!(refused.starts_with("\"sh\" is not an approved server"), "{refused}");
     let other = json!({ "server": "http://127.0.0.1:1/mcp", "what": "tools" });
     assert!(call(&client, "list", other).await.unwrap_err().contains("not an approved server"));
     let server = json!({ "server": url("tools") });
-    asked(&client, "connect", server.clone()).await;
+    asked(&client, "reconnect", server.clone()).await;
     for name in ["../stolen", "a/b", ".."] {
         let named = json!({ "server": server["server"], "session": name });
         let refused = call(&client, "record", named).await.unwrap_err();
@@ -104,7 +104,7 @@ async fn a_server_that_dies_is_reported_and_started_anew() {
     let increment = json!({ "server": "sh", "tool": "increment" });
     assert_eq!(asked(&client, "call", increment.clone()).await, "1\n");
     home.write("broken", "");
-    let failed = call(&client, "connect", json!({ "server": "sh" })).await.unwrap_err();
+    let failed = call(&client, "reconnect", json!({ "server": "sh" })).await.unwrap_err();
     assert!(failed.contains("no such table: users"), "{failed}");
     std::fs::remove_file(home.path().join("broken")).unwrap();
     assert_eq!(asked(&client, "call", increment).await, "1\n");

@@ -229,7 +229,7 @@ impl Desk {
         let recorded = self.server(name)?.recorded();
         if recorded.lines.is_empty() {
             let failure = Failure::usage(format!("{name} was not connected to"));
-            return Err(failure.with_remedy("`connect` begins a session"));
+            return Err(failure.with_remedy("`reconnect` begins a session"));
         }
         let count = recorded.lines.len();
         let cut =
