@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bowline::tasks::TaskRecord;
+use bowline::tasks::{Quota, TaskRecord};
 use serde_json::Value;
 
 /// The records of all servers of a world.
@@ -73,6 +73,18 @@ impl Disk {
         let mut page: Vec<_> = self.tasks.values().filter(is_next).cloned().collect();
         page.sort_by_key(|task| (task.created(), task.id().to_owned()));
         page
+    }
+
+    /// Whether a record fits: a new one, or one in place of another.
+    pub(crate) fn has_room(&self, next: &TaskRecord, quota: Quota) -> bool {
+        let sum = |is_counted: &dyn Fn(&TaskRecord) -> bool| {
+            self.tasks.values().filter(|it| is_counted(it)).map(|it| it.size()).sum::<usize>()
+        };
+        let (all, own) = (sum(&|_| true), sum(&|it| it.owner() == next.owner()));
+        match self.tasks.get(next.id()) {
+            Some(found) => quota.has_room_for_change((all, own), (found.size(), next.size()), next),
+            None => self.len() < quota.all && quota.has_room(all, own, next.size()),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

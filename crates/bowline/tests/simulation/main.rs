@@ -1,5 +1,7 @@
-//! Tasks in a simulated world: time is virtual, the store fails and hesitates, servers crash or
-//! stall, and clients of both generations create, poll, answer in part, cancel and disconnect.
+//! Tasks in a simulated world: time is virtual, the store fails, hesitates and fills up, servers
+//! crash, stall or stop, clients of both generations create, poll, answer in part, cancel and
+//! disconnect, and work is ended from outside. In some worlds nothing breaks: there, nothing may be
+//! lost either.
 //!
 //! Every change of a task passes the [`disk`], which knows what may become of one; clients compare
 //! what they are told with what they were told before. A world follows from its seed:

@@ -140,7 +140,7 @@ impl Person {
         let asking = async {
             let found = servers.wait_for(|servers| !servers.is_empty()).await.ok()?.clone();
             let at = usize::try_from(world.random.below(found.len() as u64)).unwrap();
-            let service = &found[at];
+            let service = &found[at].service;
             let ask = match self.is_modern {
                 true => modern(method, &params),
                 false => self.session(service).await.post(request(7, method, params)),

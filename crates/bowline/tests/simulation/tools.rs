@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline::{Context, ErrorObject, HandlerError, TaskMode, Tool};
-use serde_json::{Map, Value};
+use bowline::{
+    Context, Elsewhere, ErrorObject, HandlerError, InputRequired, Step, TaskMode, Tool, ToolOutput,
+};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use crate::process::Process;
@@ -21,11 +23,30 @@ pub(crate) fn all(process: &Arc<Process>) -> Vec<Tool> {
         let process = Arc::clone(process);
         let run = move |context: Context, plan: Plan| {
             let run = Run { process: Arc::clone(&process), context, number: plan.number };
-            async move { run.play().await }
+            async move {
+                let mut playing = Playing { run: &run, is_over: false };
+                let played = run.play().await;
+                playing.is_over = true;
+                played
+            }
         };
         Tool::new(name, run).task(TaskMode::Required)
     };
     vec![tool("again").rerun(), tool("never-again")]
+}
+
+/// Notes that a handler was cut down by a server that stops.
+struct Playing<'a> {
+    run: &'a Run,
+    is_over: bool,
+}
+
+impl Drop for Playing<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.run.process.is_stopping() {
+            self.run.process.world.note_cut(self.run.context.task_id().unwrap());
+        }
+    }
 }
 
 struct Run {
@@ -35,12 +56,14 @@ struct Run {
 }
 
 impl Run {
-    async fn play(&self) -> Result<String, HandlerError> {
+    async fn play(&self) -> Result<Step<String>, HandlerError> {
         let random = Random::new(self.number);
+        // Rounds without questions: how many there were, and how many there are to be.
+        let (done, mut rounds) = (self.context.request_state::<u64>().unwrap_or_default(), 0);
         let mut values = Map::new();
         for step in 0..random.below(5) {
             let pause = Duration::from_millis(random.below(4_000));
-            match random.below(7) {
+            match random.below(8) {
                 0 | 1 => drop(values.insert(format!("{step}"), self.once(step, pause).await)),
                 2 => {
                     let other = step + 100;
@@ -58,6 +81,12 @@ impl Run {
                     self.context.status(format!("step {step}"));
                     sleep(pause).await;
                 }
+                6 => {
+                    rounds += random.below(100);
+                    if done < rounds {
+                        return Ok(Step::Ask(InputRequired::new().state(json!(done + 1))));
+                    }
+                }
                 _ => sleep(pause * 10).await,
             }
             self.process.alive().await;
@@ -65,7 +94,12 @@ impl Run {
         match random.below(8) {
             0 => Err(HandlerError::Failed("it did not work".to_owned())),
             1 => Err(HandlerError::Refused(ErrorObject::internal("it is not possible"))),
-            _ => Ok(Value::from(values).to_string()),
+            2 => {
+                let task = self.context.task_id().unwrap().to_owned();
+                tokio::spawn(Arc::clone(&self.process.world).end_outside(task));
+                Err(Elsewhere.into_outcome().unwrap_err())
+            }
+            _ => Ok(Step::Done(Value::from(values).to_string())),
         }
     }
 
