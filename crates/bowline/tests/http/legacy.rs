@@ -199,6 +199,33 @@ async fn an_answer_waits_for_a_client_that_lost_its_connection() {
 }
 
 #[tokio::test]
+async fn calls_without_a_client_are_limited_in_number() {
+    let limits = HttpLimits { abandoned: 2, ..HttpLimits::default() };
+    let world = World::with(|http| http.limits(limits));
+    let session = Session::open(&world.service, LATEST).await;
+    let mut primed = Vec::new();
+    for id in 0..2 {
+        let mut stream = open(&world.service, session.call(id, "held", json!({}))).await;
+        primed.push(stream.next().await.unwrap().id.unwrap());
+    }
+    world.seen.until([2, 0, 0]).await;
+    // One more is cancelled, whoever made it.
+    let other = Session::open(&world.service, LATEST).await;
+    let mut stream = open(&world.service, other.call(2, "held", json!({}))).await;
+    stream.next().await.unwrap();
+    drop(stream);
+    world.seen.until([3, 0, 1]).await;
+    // A client that comes back for its answer makes room for another call.
+    let mut resumed = open(&world.service, session.get().with("last-event-id", &primed[0])).await;
+    drop(open(&world.service, other.call(3, "held", json!({}))).await);
+    world.seen.release();
+    world.seen.until([4, 3, 1]).await;
+    let answer = resumed.next().await.unwrap().json();
+    assert_eq!((&answer["id"], super::client::text(&answer).as_str()), (&json!(0), "done"));
+    world.service_is_alive().await;
+}
+
+#[tokio::test]
 async fn resuming_a_call_that_is_over_ends_quietly() {
     let world = World::new();
     let session = Session::open(&world.service, LATEST).await;
