@@ -23,6 +23,8 @@ use self::read::{Read, read};
 use self::running::{Given, serve};
 use crate::failure::{Code, Failure};
 use crate::screen::{OutputArgs, Screen};
+#[cfg(unix)]
+use crate::text::json_line;
 
 /// Serve many servers at one address, for clients of every revision
 ///
@@ -119,7 +121,7 @@ impl GatewayArgs {
                 let front = Front::of(&read.settings);
                 drop(front.guard(Server::new("trial", "1"), None).map_err(Failure::usage)?);
                 otlp::destination(&read).map_err(Failure::usage)?;
-                screen.print(&read.redacted(&shown(&read)));
+                screen.print(&shown(&read));
                 screen.finish()
             }
             Some(Subcommands::Schema) => {
@@ -163,7 +165,10 @@ async fn ask(screen: &Screen, at: &Socket, question: Question) -> Result<(), Fai
         Failure::new(Code::Unreachable, format!("no gateway answers at {path}: {error}"))
     })?;
     let answer = answered.map_err(|why| Failure::new(Code::Unreachable, why))?;
-    screen.print(&format!("{answer:#}\n"));
+    // It names what servers offer, in their words.
+    for line in format!("{answer:#}").lines() {
+        screen.print(&format!("{}\n", json_line(line, true)));
+    }
     screen.finish()
 }
 
@@ -172,11 +177,13 @@ async fn ask(_: &Screen, _: &Socket, _: Question) -> Result<(), Failure> {
     Err(Failure::usage("the admin socket exists on Unix only"))
 }
 
-/// The merged configuration, with origins.
+/// The merged configuration, with origins and without secrets.
 fn shown(read: &Read) -> String {
-    let mut text = String::new();
+    let (mut text, redactor) = (String::new(), read.redactor());
     let mut line = |it: String| {
-        text += &it;
+        // Details of the line above are indented.
+        text += if it.starts_with(' ') { "  " } else { "" };
+        text += &crate::text::line(&redactor.text(&it));
         text.push('\n');
     };
     for note in &read.notes {

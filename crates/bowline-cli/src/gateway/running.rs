@@ -154,9 +154,10 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 
 /// Tells people how the servers are.
 fn tell(gateway: &Gateway, read: &Read) {
+    let redactor = read.redactor();
     for status in gateway.status().servers {
         let line = format!("{}: {:?}, {} tools", status.server, status.health, status.tools);
-        say(&read.redacted(&line));
+        say(&redactor.text(&line));
     }
 }
 

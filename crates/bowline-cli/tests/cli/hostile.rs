@@ -1,18 +1,27 @@
 //! A server whose every word is meant for the terminal: no command and no report passes it on.
 
 use std::fmt::Write as _;
+#[cfg(unix)]
+use std::io::BufReader;
+#[cfg(unix)]
+use std::process::Stdio;
 
 use bowline_check::text::marked;
 use bowline_serve::testing::{Asked, HttpReply, Said, Service};
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::fixture::wait_for;
 use crate::fixture::{Folder, program, said};
 
 /// Clears the screen, reverses text, hides letters, breaks lines.
 const EVIL: &str = "x\u{1b}[2J\u{202e}r\u{200b}\u{61c}\u{2028}\u{2029}\u{e0041}\u{9b}31m\u{7f}y";
 
-/// Answers every method of the legacy era with hostile text.
+/// Answers every method of the legacy era with hostile text, and sends notifications of it.
 fn answer(asked: &Asked) -> HttpReply {
+    if asked.method() == "GET" {
+        return notifications();
+    }
     let Ok(message) = serde_json::from_str::<Value>(&asked.body) else {
         return HttpReply::error(405, EVIL);
     };
@@ -22,10 +31,13 @@ fn answer(asked: &Asked) -> HttpReply {
     let text = json!({ "type": "text", "text": EVIL });
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => json!({ "protocolVersion": "2025-11-25", "instructions": EVIL,
-            "capabilities": { "tools": {}, "resources": {}, "prompts": {}, "completions": {},
+            "capabilities": { "tools": { "listChanged": true }, "resources": { "subscribe": true },
+                "prompts": {}, "completions": {}, "logging": {},
+                "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } },
+                "extensions": { "io.modelcontextprotocol/skills": {} },
                 "experimental": { EVIL: {} } },
             "serverInfo": { "name": EVIL, "version": EVIL, "title": EVIL, "websiteUrl": EVIL } }),
-        "ping" => json!({}),
+        "ping" | "resources/subscribe" => json!({}),
         "tools/list" => json!({ "tools": [{ "name": EVIL, "description": EVIL, "title": EVIL,
             "inputSchema": schema, "outputSchema": schema,
             "_meta": { "ui": { "resourceUri": EVIL, "visibility": [EVIL], EVIL: EVIL } } }] }),
@@ -45,12 +57,37 @@ fn answer(asked: &Asked) -> HttpReply {
         "prompts/get" => json!({ "description": EVIL,
             "messages": [{ "role": "user", "content": text }] }),
         "completion/complete" => json!({ "completion": { "values": [EVIL] } }),
+        "skills/list" => json!({ "skills": [{ "uri": EVIL, "resources": [{ "uri": EVIL }],
+            "frontmatter": { "name": EVIL, "description": EVIL, EVIL: EVIL } }] }),
+        "tasks/list" => json!({ "tasks": [task()] }),
+        "tasks/get" | "tasks/cancel" => task(),
+        "tasks/result" => json!({ "content": [text] }),
         _ => {
             let error = json!({ "code": -32601, "message": EVIL, "data": { EVIL: EVIL } });
             return reply(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
         }
     };
     reply(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+}
+
+fn task() -> Value {
+    json!({ "taskId": EVIL, "status": "completed", "statusMessage": EVIL, "createdAt": EVIL,
+        "lastUpdatedAt": EVIL, "ttl": null })
+}
+
+/// A stream that ends at once: clients open it again.
+fn notifications() -> HttpReply {
+    let events = [
+        ("message", json!({ "level": "error", "logger": EVIL, "data": { EVIL: EVIL } })),
+        ("resources/updated", json!({ "uri": EVIL })),
+        ("tools/list_changed", json!({ EVIL: EVIL })),
+    ];
+    let events = events.map(|(name, params)| {
+        let method = format!("notifications/{name}");
+        let event = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        format!("data: {event}\n\n")
+    });
+    HttpReply::bytes(events.concat()).with_header("content-type", "text/event-stream")
 }
 
 fn reply(message: &Value) -> HttpReply {
@@ -98,8 +135,18 @@ fn nothing_hostile_reaches_the_terminal() {
         ("apps", &[]),
         ("raw", &["tools/list"]),
         ("raw", &[EVIL]),
+        ("tasks list", &[]),
+        ("tasks show", &[EVIL]),
+        ("tasks wait", &[EVIL]),
+        ("tasks wait", &["another"]),
+        ("tasks cancel", &[EVIL]),
+        ("tasks resume", &["another"]),
+        ("skills", &[]),
+        ("skills", &[EVIL]),
+        ("listen", &["-n", "3"]),
+        ("watch", &["-n", "2", EVIL]),
     ] {
-        let told = said(program(&home).arg(command).args(legacy).args(words));
+        let told = said(program(&home).args(command.split(' ')).args(legacy).args(words));
         assert_eq!(raw(&told), "", "{command} {words:?} {}", told.err);
         let shown = format!("{}{}", told.out, told.err);
         assert!(shown.contains("202e"), "{command} {words:?} {shown}");
@@ -107,6 +154,45 @@ fn nothing_hostile_reaches_the_terminal() {
     let told = said(program(&home).args(["show", "session.jsonl"]));
     assert_eq!((told.code, raw(&told).as_str()), (Some(0), ""));
     assert!(told.out.contains("\\u202e"), "{}", told.out);
+}
+
+#[test]
+fn nothing_hostile_in_a_recording_reaches_the_terminal() {
+    let (home, service) = (Folder::new(), Service::start(answer));
+    let (url, legacy) = (service.url(), ["--revision", "2025-11-25"]);
+    for words in [["info", url.as_str()], ["tools", url.as_str()]] {
+        let mut command = program(&home);
+        let told = said(command.args(words).args(legacy).args(["--record", "one.jsonl"]));
+        assert_eq!(told.code, Some(0), "{}", told.err);
+    }
+    let recorded = std::fs::read_to_string(home.path().join("one.jsonl")).unwrap();
+    home.write("other.jsonl", &recorded.replace("[2J", "[3J"));
+    for words in [["diff", "one.jsonl", "other.jsonl"], ["replay", "other.jsonl", url.as_str()]] {
+        let told = said(program(&home).args(words));
+        assert_eq!((told.code, raw(&told).as_str()), (Some(11), ""), "{words:?} {}", told.err);
+        assert!(told.out.contains("202e"), "{words:?} {}", told.out);
+    }
+}
+
+/// What is tapped, and the name of the tap.
+#[test]
+#[cfg(unix)]
+fn nothing_hostile_in_the_traffic_reaches_the_view() {
+    let home = Folder::new();
+    let message = json!({ "jsonrpc": "2.0", "method": EVIL, "params": { EVIL: EVIL } });
+    let script = format!("printf '%s\\n' '{message}' '{EVIL}'; printf '%s\\n' '{EVIL}' >&2; cat");
+    let mut tap = program(&home);
+    tap.args(["tap", "--name", EVIL, "--", "sh", "-c", &script]);
+    let mut tap = tap.stdin(Stdio::piped()).spawn().unwrap();
+    let mut view = program(&home).args(["tap", "--view"]).spawn().unwrap();
+    let mut reader = BufReader::new(view.stdout.take().unwrap());
+    // A message, a line of anything else, and standard error.
+    let out = (0..3).map(|_| wait_for(&mut reader, "202e")).collect();
+    assert_eq!(raw(&Said { code: None, out, err: String::new() }), "");
+    drop(tap.stdin.take());
+    tap.wait().unwrap();
+    view.kill().unwrap();
+    view.wait().unwrap();
 }
 
 #[test]
@@ -127,9 +213,15 @@ fn nothing_hostile_reaches_a_report() {
     }
     let (config, name) = (json!({ "mcpServers": { EVIL: { "command": EVIL } } }), "evil.json");
     home.write(name, &config.to_string());
-    let told = said(program(&home).args(["servers", "--config", name]));
-    assert_eq!((told.code, raw(&told).as_str()), (Some(0), ""));
-    assert!(told.out.contains("\\u{202e}"), "{}", told.out);
+    for words in [
+        &["servers", "--config", name][..],
+        &["config", "list", "--config", name],
+        &["gateway", "check", name],
+    ] {
+        let told = said(program(&home).args(words));
+        assert_eq!((told.code, raw(&told).as_str()), (Some(0), ""), "{words:?} {}", told.err);
+        assert!(told.out.contains("\\u{202e}"), "{words:?} {}", told.out);
+    }
 }
 
 /// A list without an end, in pages of eight million letters, in a few lines of shell.

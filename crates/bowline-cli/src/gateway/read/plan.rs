@@ -136,15 +136,11 @@ impl Read {
         Arc::new(move |line| say(&redactor.text(line)))
     }
 
-    fn redactor(&self) -> Redactor {
+    /// Removes secrets from texts.
+    pub(in crate::gateway) fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.secrets.values().cloned().collect();
         secrets.extend(self.servers.iter().flat_map(|it| it.resolved.secrets()));
         Redactor::new(secrets)
-    }
-
-    /// Removes secrets from a text.
-    pub(in crate::gateway) fn redacted(&self, text: &str) -> String {
-        self.redactor().text(text)
     }
 }
 
