@@ -285,8 +285,9 @@ impl Context {
     }
 
     /// The client's answer to a question that this handler returned in
-    /// [`Step::Ask`](crate::Step::Ask), by its key. `None` in the first run, and for an answer that
-    /// is not a `T`: use [`ElicitResult`](crate::model::ElicitResult),
+    /// [`Step::Ask`](crate::Step::Ask), by its key. Content fits the form that was asked; anything
+    /// else has been rejected. `None` in the first run, and for an answer that is not a `T`: use
+    /// [`ElicitResult`](crate::model::ElicitResult),
     /// [`CreateMessageResult`](crate::model::CreateMessageResult) or
     /// [`ListRootsResult`](crate::model::ListRootsResult), according to the question.
     pub fn answer<T: DeserializeOwned>(&self, key: &str) -> Option<T> {

@@ -23,6 +23,7 @@
 //! is kept in the task instead of a sealed state, and answers come by themselves.
 
 mod past;
+mod subject;
 mod task;
 
 use std::collections::BTreeMap;
@@ -36,8 +37,9 @@ use bowline_proto::members::{Members, RawMembers};
 use bowline_proto::model::{InputRequest, InputRequests, InputRequiredResult};
 use tokio::sync::Notify;
 
-pub(crate) use self::past::{Past, check_answer, interrupted};
+pub(crate) use self::past::{AskedForm, Past, interrupted};
 use self::past::{Recorded, fingerprint, fits};
+pub(crate) use self::subject::Subject;
 use super::ask::AskError;
 use super::call::Call;
 use super::core::Core;
@@ -69,25 +71,6 @@ impl Drop for Held<'_> {
     }
 }
 
-/// What the sealed state is bound to: this request of this caller.
-pub(crate) struct Subject {
-    pub(crate) principal: String,
-    pub(crate) method: &'static str,
-    /// The tool, prompt or resource.
-    pub(crate) name: String,
-    pub(crate) arguments: Option<Json>,
-}
-
-impl Subject {
-    fn binding(&self, core: &Core) -> Vec<u8> {
-        // As a sorted tree, so that the order of members and white space do not matter.
-        let mut arguments = self.arguments.as_ref().map(Json::to_value);
-        arguments.iter_mut().for_each(serde_json::Value::sort_all_objects);
-        let subject = (&core.info.name, &self.principal, self.method, &self.name, arguments);
-        serde_json::to_vec(&subject).unwrap_or_default()
-    }
-}
-
 #[derive(Default)]
 struct Inner {
     past: Past,
@@ -111,25 +94,27 @@ impl Rounds {
     /// stands for a call elsewhere, and lasts as long as that, at most as long as this process.
     ///
     /// # Errors
-    /// When the state was not issued for this request, or has expired.
+    /// When the state was not issued for this request, or has expired, or an answer does not fit
+    /// the form that a handler has returned.
     pub(crate) fn new(
         core: &Core,
         subject: Subject,
         responses: Option<&RawMembers<'_>>,
         state: Option<&str>,
-        passes_on: bool,
     ) -> Result<Self, ErrorObject> {
         let mut inner = Inner::default();
         if let Some(token) = state {
             inner.past = open_state(core, &subject, token)
-                .map_err(|error| if passes_on { lost(&subject) } else { error })?;
-            if !passes_on && inner.past.expires < core.unix_seconds() {
+                .map_err(|error| if subject.passes_on { lost(&subject) } else { error })?;
+            if !subject.passes_on && inner.past.expires < core.unix_seconds() {
                 return Err(refused(&subject, "has expired; call again without it"));
             }
             inner.has_state = true;
         }
         for (key, answer) in responses.iter().flat_map(|responses| responses.iter()) {
-            inner.fresh.insert(key.to_owned(), Json::copy_of(answer));
+            let answer = Json::copy_of(answer);
+            inner.past.check_form(key, &answer)?;
+            inner.fresh.insert(key.to_owned(), answer);
         }
         Ok(Self::with(subject, inner))
     }
@@ -253,7 +238,16 @@ impl Rounds {
         if self.task().is_some() {
             open = past.rename(open);
         }
+        past.forms = self.subject.forms(&open)?;
         self.next(call, past, open)
+    }
+
+    /// What the answer to a question that the handler returned must fit.
+    ///
+    /// # Errors
+    /// When no answer can be checked.
+    pub(crate) fn form_of(&self, asked: &InputRequest) -> Result<Option<AskedForm>, ErrorObject> {
+        self.subject.form_of(asked)
     }
 
     /// Goes on to the next run of a handler whose questions have been answered.
@@ -284,7 +278,8 @@ impl Rounds {
             waker.wake();
         }
         let open = std::mem::take(&mut inner.open);
-        let past = std::mem::take(&mut inner.past);
+        let mut past = std::mem::take(&mut inner.past);
+        past.forms.clear();
         drop(inner);
         Some(self.next(call, past, open))
     }

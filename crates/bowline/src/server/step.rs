@@ -12,7 +12,7 @@ use bowline_proto::members::Members;
 use bowline_proto::model::{InputRequest, InputRequests, InputRequiredResult};
 
 use super::answer::{Answer, Outcome};
-use super::ask::{Ask, check_capability};
+use super::ask::{Ask, AskError, check_capability};
 use super::call::Call;
 use super::context::Context;
 use super::error::HandlerError;
@@ -211,7 +211,11 @@ async fn answer(context: &Context, asked: InputRequiredResult) -> Result<(), Han
     }
     let mut answers = Vec::new();
     for (key, question) in requests {
+        let form = rounds.form_of(&question).map_err(HandlerError::Refused)?;
         let answer = Ask { call, key: None }.put(question).await?;
+        if let Some(form) = form {
+            form.check(&answer).map_err(AskError::Malformed)?;
+        }
         answers.push((key, answer));
     }
     let state = asked.request_state.map(Json::from_text).transpose();

@@ -158,6 +158,63 @@ async fn the_state_of_a_handler_is_sealed_and_bound() {
     assert_eq!(text(&done), r#"no answer, but {"first":"Ada"}"#);
 }
 
+/// What a client that does not look at the form sends back to a handler that returned it.
+#[tokio::test]
+async fn answers_to_returned_questions_fit_the_form() {
+    let picky = |context: Context, _: Json| async move {
+        let Some(answer) = context.answer::<ElicitResult>("age") else {
+            let schema = json!({ "type": "object", "required": ["age"], "properties":
+                { "age": { "type": "integer", "minimum": 18 } } });
+            let form = ElicitFormParams {
+                requested_schema: serde_json::from_value(schema).unwrap(),
+                ..ElicitFormParams::default()
+            };
+            let question = InputRequest::Elicit(ElicitParams::Form(form));
+            return Step::Ask(InputRequired::new().ask("age", question));
+        };
+        Step::Done(json!(answer.content).to_string())
+    };
+    let server = || {
+        let tool = Tool::raw("picky", json!({ "type": "object" }), picky);
+        Server::new("steps", "1.0.0").with(tool)
+    };
+    for (answer, problem) in [
+        (json!({ "action": "accept", "content": { "age": 17 } }), "content.age is 17"),
+        (json!({ "action": "accept", "content": { "age": "18" } }), "content.age"),
+        (json!({ "action": "accept", "content": {} }), "content.age is missing"),
+        (json!({ "action": "accept" }), "content.age is missing"),
+        (json!({ "action": "decline", "content": { "age": 17 } }), "content.age is 17"),
+        (json!({ "age": 18 }), "action"),
+    ] {
+        let mut raw = Raw::start(server());
+        let asked = raw.ask(&modern(call(1, "picky", json!({})))).await;
+        let state = &asked["result"]["requestState"];
+        let refused = raw.ask(&again("picky", json!({ "age": answer }), state)).await;
+        assert_eq!(code(&refused), -32602, "{answer}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("inputResponses.age: "), "{message}");
+        assert!(message.contains(problem), "{message}");
+        // The state still counts for an answer that fits.
+        let right = json!({ "age": { "action": "accept", "content": { "age": 18 } } });
+        assert_eq!(text(&raw.ask(&again("picky", right, state)).await), r#"{"age":18}"#);
+
+        let mut raw = Raw::session(server(), Revision::V2025_11_25).await;
+        raw.send(&call(1, "picky", json!({}))).await;
+        let asked = raw.next().await;
+        raw.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer })).await;
+        let told = raw.next().await.to_string();
+        assert!(told.contains("invalid answer from the client: "), "{told}");
+        assert!(told.contains(problem), "{told}");
+    }
+    for (action, expected) in [("decline", "null"), ("cancel", "null")] {
+        let mut raw = Raw::start(server());
+        let asked = raw.ask(&modern(call(1, "picky", json!({})))).await;
+        let answer = json!({ "age": { "action": action } });
+        let told = raw.ask(&again("picky", answer, &asked["result"]["requestState"])).await;
+        assert_eq!(text(&told), expected);
+    }
+}
+
 #[tokio::test]
 async fn definitions_are_listed_as_they_are() {
     let tool = json!({

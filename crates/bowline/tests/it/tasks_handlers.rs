@@ -224,6 +224,36 @@ async fn returned_questions_never_use_a_key_again() {
     assert_eq!(done["result"]["content"][0]["text"], "Ada King Lovelace");
 }
 
+/// An answer to a returned question that does not fit its form is rejected, and the task waits on.
+#[tokio::test(start_paused = true)]
+async fn answers_to_returned_questions_of_a_task_fit_the_form() {
+    let picky = |context: Context| async move {
+        if let Some(answer) = context.answer::<ElicitResult>("name") {
+            return Step::Done(json!(answer.content).to_string());
+        }
+        let schema = json!({ "type": "object", "required": ["name"], "properties":
+            { "name": { "type": "string", "maxLength": 5 } } });
+        let form = ElicitFormParams {
+            requested_schema: serde_json::from_value(schema).unwrap(),
+            ..ElicitFormParams::default()
+        };
+        let question = InputRequest::Elicit(ElicitParams::Form(form));
+        Step::Ask(InputRequired::new().ask("name", question))
+    };
+    let tool = Tool::new("picky", picky).task(TaskMode::Optional);
+    let mut raw = Raw::start(Server::new("tasks", "1.0.0").with(tool));
+    let task = start(&mut raw, "picky", json!({})).await;
+    until(&mut raw, &task, "input_required").await;
+    let refused = answer(&mut raw, &task, json!({ "name": accept("Lovelace") })).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("inputResponses.name: content.name"), "{message}");
+    until(&mut raw, &task, "input_required").await;
+    answer(&mut raw, &task, json!({ "name": accept("Ada") })).await;
+    let done = until(&mut raw, &task, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], r#"{"name":"Ada"}"#);
+}
+
 /// Requests the result of a task, and answers what is asked meanwhile with these members, if any.
 async fn result_with(raw: &mut Raw, task: &str, mut replies: Vec<Option<Value>>) -> Value {
     raw.send(&about("tasks/result", task)).await;

@@ -204,9 +204,10 @@ impl Starting<'_> {
             method,
             name: name.to_owned(),
             arguments: arguments.map(Json::copy_of),
+            passes_on: retry.passes_on,
         };
         let core = self.request.core();
-        let rounds = Rounds::new(core, subject, retry.responses, retry.state, retry.passes_on)?;
+        let rounds = Rounds::new(core, subject, retry.responses, retry.state)?;
         Ok(Some(Box::new(rounds)))
     }
 

@@ -1,14 +1,18 @@
 //! What the earlier runs of a handler have left, and whether an answer fits its question.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use bowline_proto::error::ErrorObject;
 use bowline_proto::json::Json;
 use bowline_proto::model::{
-    CreateMessageResult, ElicitResult, InputRequest, InputRequests, ListRootsResult,
+    CreateMessageResult, ElicitAction, ElicitParams, ElicitResult, InputRequest, InputRequests,
+    ListRootsResult,
 };
+use bowline_schema::{Schema, SchemaError};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What earlier runs have left: it travels sealed from round to round, or is kept in a task.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -20,6 +24,10 @@ pub(crate) struct Past {
     pub(super) asked: BTreeMap<String, String>,
     pub(super) answers: BTreeMap<String, Recorded>,
     pub(super) memo: BTreeMap<String, Json>,
+    /// The forms among the questions of the last round, by key, if the handler has returned them:
+    /// nothing else knows them when the answers come.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) forms: BTreeMap<String, AskedForm>,
     /// What a handler that returns its questions calls those that have another key in its task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) names: BTreeMap<String, String>,
@@ -49,7 +57,37 @@ impl Past {
         let memo = self.memo.iter().map(|(key, value)| key.len() + value.as_str().len());
         let own = self.own.as_ref().map_or(0, |own| own.as_str().len());
         let names = self.names.iter().map(|(key, name)| key.len() + name.len());
-        answers.chain(memo).chain(names).sum::<usize>() + own
+        let forms = self.forms.iter().map(|(key, form)| key.len() + form.0.as_str().len());
+        answers.chain(memo).chain(names).chain(forms).sum::<usize>() + own
+    }
+
+    /// Checks that an answer has the shape that the kind of question requires, and fits the form
+    /// that is kept for its key.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn check_answer(
+        &self,
+        key: &str,
+        question: &InputRequest,
+        answer: &Json,
+    ) -> Result<(), ErrorObject> {
+        check_shape(question, answer).map_err(|error| {
+            let method = question.method();
+            let message = format!("inputResponses.{key}: not an answer to {method}: {error}");
+            ErrorObject::invalid_params(message)
+        })?;
+        self.check_form(key, answer)
+    }
+
+    /// Checks that an answer fits the form that is kept for its key.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(super) fn check_form(&self, key: &str, answer: &Json) -> Result<(), ErrorObject> {
+        let Some(form) = self.forms.get(key) else { return Ok(()) };
+        form.check(answer)
+            .map_err(|why| ErrorObject::invalid_params(format!("inputResponses.{key}: {why}")))
     }
 
     /// The answer to a question, if it was given.
@@ -97,30 +135,54 @@ impl Past {
     }
 }
 
-/// Whether an answer has the shape that the kind of question requires.
-pub(super) fn fits(question: &InputRequest, answer: &Json) -> bool {
-    check_answer("", question, answer).is_ok()
+/// The form of a question: what its answer must fit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct AskedForm(Json);
+
+impl AskedForm {
+    /// `None` for a question of another kind.
+    ///
+    /// # Errors
+    /// When no answer can be checked against it. This is a mistake in the server.
+    pub(crate) fn of(question: &InputRequest) -> Result<Option<Self>, ErrorObject> {
+        let InputRequest::Elicit(ElicitParams::Form(form)) = question else { return Ok(None) };
+        let wrong = |why: &dyn Display| ErrorObject::internal(format!("a returned form: {why}"));
+        let form = Self(Json::new(&form.requested_schema).map_err(|error| wrong(&error))?);
+        form.compiled().map_err(|error| wrong(&error))?;
+        Ok(Some(form))
+    }
+
+    /// Checks an answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub(crate) fn check(&self, answer: &Json) -> Result<(), String> {
+        let answer: ElicitResult = answer.parse().map_err(|error| error.to_string())?;
+        if answer.action != ElicitAction::Accept && answer.content.is_none() {
+            return Ok(());
+        }
+        let content = Value::Object(answer.content.unwrap_or_default());
+        let form = self.compiled().map_err(|error| error.to_string())?;
+        form.validate("content", &content).map_err(|error| error.to_string())
+    }
+
+    fn compiled(&self) -> Result<Schema, SchemaError> {
+        Schema::compile(&self.0.to_value())
+    }
 }
 
-/// Checks that an answer has the shape that the kind of question requires.
-///
-/// # Errors
-/// When it has another one.
-pub(crate) fn check_answer(
-    key: &str,
-    question: &InputRequest,
-    answer: &Json,
-) -> Result<(), ErrorObject> {
-    let checked = match question {
+/// Whether an answer has the shape that the kind of question requires.
+pub(super) fn fits(question: &InputRequest, answer: &Json) -> bool {
+    check_shape(question, answer).is_ok()
+}
+
+fn check_shape(question: &InputRequest, answer: &Json) -> Result<(), serde_json::Error> {
+    match question {
         InputRequest::Elicit(_) => answer.parse::<ElicitResult>().map(drop),
         InputRequest::CreateMessage(_) => answer.parse::<CreateMessageResult>().map(drop),
         InputRequest::ListRoots(_) => answer.parse::<ListRootsResult>().map(drop),
-    };
-    checked.map_err(|error| {
-        let method = question.method();
-        let message = format!("inputResponses.{key}: not an answer to {method}: {error}");
-        ErrorObject::invalid_params(message)
-    })
+    }
 }
 
 /// Why a call elsewhere, which waited for answers, cannot go on.

@@ -75,6 +75,7 @@ fn context(shared: &Shared, core: &Arc<Core>, record: &TaskRecord, tool: &tool::
         method: CallTool::NAME,
         name: record.tool.clone(),
         arguments: None,
+        passes_on: tool.passes_on,
     };
     let (outbox, progress) = match shared.views.reporting(&record.id) {
         Some((outbox, progress)) => (outbox, Some(progress)),

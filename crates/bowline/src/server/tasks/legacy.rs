@@ -20,7 +20,6 @@ use super::super::error::HandlerError;
 use super::super::extension::Extension;
 use super::super::peer::Transport;
 use super::super::principal::Principal;
-use super::super::rounds::check_answer;
 use super::Tasks;
 use super::methods::{Params, failed};
 use super::record::{State, TaskRecord};
@@ -189,9 +188,11 @@ impl Shared {
         for (key, question) in open.iter().filter(|(_, question)| can_ask(context, question)) {
             let ask = Ask { call: &context.call, key: None };
             let answered = ask.put(related(question.clone(), &record.id)).await;
-            let checked = answered.and_then(|answer| match check_answer(key, question, &answer) {
-                Ok(()) => Ok(answer),
-                Err(error) => Err(AskError::Malformed(error.message)),
+            let checked = answered.and_then(|answer| {
+                match record.past.check_answer(key, question, &answer) {
+                    Ok(()) => Ok(answer),
+                    Err(error) => Err(AskError::Malformed(error.message)),
+                }
             });
             let answer = match checked {
                 Ok(answer) => answer,

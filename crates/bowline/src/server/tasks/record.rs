@@ -9,7 +9,7 @@ use bowline_proto::model::{ClientCapabilities, Implementation, InputRequests};
 use bowline_proto::revision::Revision;
 use serde::{Deserialize, Serialize};
 
-use super::super::rounds::{Past, check_answer};
+use super::super::rounds::Past;
 use super::outline::Outline;
 use super::size::{info_size, written};
 
@@ -352,7 +352,8 @@ impl TaskRecord {
     /// demands; the caller begins the next run when all are there.
     ///
     /// # Errors
-    /// When an answer does not have the shape that its question requires. Nothing is taken in then.
+    /// When an answer does not have the shape that its question requires, or does not fit its form.
+    /// Nothing is taken in then.
     pub(crate) fn answer<'a>(
         &mut self,
         now: u64,
@@ -362,7 +363,7 @@ impl TaskRecord {
         let mut given = Vec::new();
         for (key, answer) in answers {
             let Some(question) = open.get(key) else { continue };
-            check_answer(key, question, &answer)?;
+            self.past.check_answer(key, question, &answer)?;
             given.push((key.to_owned(), answer));
         }
         if given.is_empty() {
