@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline::client::{ClientBuilder, ClientLimits, Preference, Timeouts};
+use bowline::client::{ClientBuilder, Preference, Timeouts};
 use bowline::http::Tls;
 use bowline::proxy::ProxyError;
 use bowline::{Client, Era, Revisions, Server, stdio, stop_signal, with_causes};
@@ -168,8 +168,7 @@ impl Bridge {
         // Mistakes are found now, not when the server is started for the second time.
         resolved.target()?;
         let options = &self.target.options;
-        let mut limits = ClientLimits::default();
-        limits.message_length = options.max_size.unwrap_or(limits.message_length);
+        let limits = options.most.limits();
         let mut timeouts = Timeouts::default();
         timeouts.connect = options.connect_timeout.unwrap_or(timeouts.connect);
         let (said, told) = (Arc::clone(screen), Arc::clone(screen));

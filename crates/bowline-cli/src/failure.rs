@@ -265,8 +265,16 @@ impl From<CallError> for Failure {
             CallError::CannotAnswer { asked, .. } => (Code::Refused, answers::remedy(&asked)),
             CallError::LimitExceeded { method, limit, most } => {
                 what = format!("{method}: {}", limit.explain(most));
-                let is_length = limit == ClientLimit::MessageLength;
-                (Code::TooLarge, if is_length { "--max-size SIZE accepts more" } else { "" })
+                let remedy = match limit {
+                    ClientLimit::MessageLength | ClientLimit::ListBytes => {
+                        "--max-size SIZE accepts more"
+                    }
+                    ClientLimit::ListItems | ClientLimit::ListPages => {
+                        "--max-items COUNT accepts more"
+                    }
+                    _ => "",
+                };
+                (Code::TooLarge, remedy)
             }
             CallError::Unsupported(_) | CallError::Unsendable { .. } => (Code::Usage, ""),
             CallError::Closed(CloseReason::Asked) => (Code::TimedOut, ""),

@@ -63,14 +63,11 @@ impl Settings {
             timeouts.idle = idle;
             timeouts.total = timeouts.total.max(idle);
         }
-        let mut limits = ClientLimits::default();
+        let mut limits = options.most.limits_for_people();
         let screen = Arc::new(Screen::new(&output));
         if !screen.is_quiet {
             // It has been shown as it came: errors need not repeat it.
             limits.stderr_lines = 0;
-        }
-        if let Some(size) = options.max_size {
-            limits.message_length = size;
         }
         Ok(Self {
             screen,

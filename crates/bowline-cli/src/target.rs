@@ -4,6 +4,7 @@ mod config;
 mod frames;
 pub(crate) mod header;
 mod kept;
+mod most;
 mod trust;
 mod values;
 
@@ -20,6 +21,7 @@ use clap::Args;
 pub(crate) use self::config::{Named, Scan, clients, file_of, servers_in};
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
+use self::most::MostArgs;
 pub(crate) use self::trust::Trust;
 pub(crate) use self::values::{duration, file_uri, preference, size};
 use self::values::{inherited, level, variable};
@@ -115,9 +117,8 @@ pub(crate) struct TargetOptions {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) connect_timeout: Option<Duration>,
 
-    /// The largest message to accept from the server: 500k, 64M, 1G [default: 16M]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) max_size: Option<usize>,
+    #[command(flatten)]
+    pub(crate) most: MostArgs,
 
     /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default:
     /// auto]

@@ -134,6 +134,11 @@ impl Client {
         ClientBuilder::new(name, version)
     }
 
+    /// The limits that this client enforces.
+    pub fn limits(&self) -> &ClientLimits {
+        &self.shared.profile.limits
+    }
+
     /// What is known about the server. `None` while there is no connection.
     pub fn peer(&self) -> Option<Arc<Peer>> {
         self.shared.live().map(|live| live.peer)

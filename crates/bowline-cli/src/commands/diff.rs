@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use bowline::Client;
-use bowline::client::ClientLimits;
 use bowline_gateway::diff::{Difference, Surface, behaviour};
 use clap::Args;
 use serde_json::{Value, json};
@@ -109,7 +108,7 @@ pub(crate) async fn surface(client: &Client) -> Result<Surface, Failure> {
         if capabilities.get(capability).is_none_or(Value::is_null) {
             continue;
         }
-        let limits = ClientLimits::default();
+        let limits = client.limits();
         let (mut params, mut bytes) = (json!({}), 0);
         for read in 1.. {
             let page = client.call_json(method, params.clone()).await?;
@@ -122,7 +121,8 @@ pub(crate) async fn surface(client: &Client) -> Result<Surface, Failure> {
             }
             if read >= limits.list_pages || bytes > limits.list_bytes {
                 let what = format!("{method}: no end after {read} pages with {bytes} bytes");
-                return Err(Failure::new(Code::TooLarge, what));
+                let remedy = "--max-size SIZE and --max-items COUNT accept more";
+                return Err(Failure::new(Code::TooLarge, what).with_remedy(remedy));
             }
             params = json!({ "cursor": cursor });
         }

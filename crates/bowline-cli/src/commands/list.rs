@@ -319,28 +319,29 @@ pub(crate) async fn all_pages(
     method: &str,
     member: &str,
 ) -> Result<(Json, Option<String>), CallError> {
-    /// No person reads a list of more pages.
-    const PAGES: usize = 1000;
-    /// Nor one of more bytes. A single page has the limit of a message.
-    const BYTES: usize = 32 << 20;
     #[derive(Deserialize)]
     struct Cursor {
         #[serde(rename = "nextCursor")]
         next: Option<String>,
     }
-    let (mut pages, mut cursors, mut bytes) = (Vec::new(), HashSet::new(), 0);
+    // A single page has the limit of a message.
+    let limits = client.limits();
+    let (mut pages, mut cursors, mut bytes, mut items) = (Vec::new(), HashSet::new(), 0, 0);
     let mut params = Json::empty_object();
     let cut = loop {
         let page = client.call_json(method, params).await?;
         let next = page.parse::<Cursor>().ok().and_then(|cursor| cursor.next);
         bytes += page.as_str().len();
+        items += items_of(&page, member).len() as u64;
         pages.push(page);
         let Some(cursor) = next else { break None };
-        if pages.len() >= PAGES {
-            break Some(format!("{method}: more than {PAGES} pages; the rest is left out"));
-        }
-        if bytes >= BYTES {
-            break Some(format!("{method}: more than {} MiB; the rest is left out", BYTES >> 20));
+        let reached = [
+            (pages.len() as u64 >= limits.list_pages, format!("{} pages", limits.list_pages)),
+            (bytes >= limits.list_bytes, format!("{} MiB", limits.list_bytes >> 20)),
+            (items >= limits.list_items, format!("{} items", limits.list_items)),
+        ];
+        if let Some((_, most)) = reached.iter().find(|(is_reached, _)| *is_reached) {
+            break Some(format!("{method}: more than {most}; the rest is left out"));
         }
         params = json!({ "cursor": cursor }).into();
         if let Some(repeated) = cursors.replace(cursor) {
@@ -353,14 +354,16 @@ pub(crate) async fn all_pages(
 
 /// The members of the first page as they came, with the items of all pages.
 fn joined(pages: &[Json], member: &str) -> Json {
-    let items = pages.iter().flat_map(|page| {
-        let mut members: BTreeMap<String, Json> = page.parse().unwrap_or_default();
-        let items =
-            members.remove(member).and_then(|items| items.parse::<Vec<Box<RawValue>>>().ok());
-        items.unwrap_or_default()
-    });
+    let items = pages.iter().flat_map(|page| items_of(page, member));
     let items = items.map(|item| item.get().to_owned()).collect::<Vec<_>>().join(",");
     pages.first().map_or_else(Json::empty_object, |first| rebuilt(first, member, &items))
+}
+
+/// The items of a page; none if it has another shape.
+fn items_of(page: &Json, member: &str) -> Vec<Box<RawValue>> {
+    let mut members: BTreeMap<String, Json> = page.parse().unwrap_or_default();
+    let items = members.remove(member).and_then(|items| items.parse().ok());
+    items.unwrap_or_default()
 }
 
 /// A page with other items; everything else as it came, except the cursor.

@@ -4,7 +4,7 @@ use std::io::{BufReader, Read};
 use std::process::{Command, Stdio};
 
 use bowline::http::Tls;
-use bowline_serve::testing::{HttpReply, Service};
+use bowline_serve::testing::{Asked, HttpReply, Service};
 use serde_json::{Value, json};
 
 #[cfg(target_os = "linux")]
@@ -512,4 +512,41 @@ fn answers_of_any_size_can_be_allowed() {
     assert!(told.err.contains("longer than 1024 bytes, a limit of this client"), "{}", told.err);
     assert!(told.err.contains("--max-size SIZE accepts more"), "{}", told.err);
     assert_eq!(said(program(&home).args(["tools", "--max-size", "32M", &url])).code, Some(0));
+}
+
+/// A list without an end, in pages of half a mebibyte with three tools each.
+fn endless(asked: &Asked) -> HttpReply {
+    let Ok(message) = serde_json::from_str::<Value>(&asked.body) else {
+        return HttpReply::error(405, "");
+    };
+    let Some(id) = message.get("id") else { return HttpReply::error(202, "") };
+    let tool = |name: &str| {
+        json!({ "name": format!("{id}{name}"), "description": "x".repeat(512 << 10),
+            "inputSchema": { "type": "object" } })
+    };
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "endless", "version": "1" } }),
+        _ => json!({ "tools": [tool("a"), tool("b"), tool("c")], "nextCursor": id.to_string() }),
+    };
+    let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+    HttpReply::json(&answer).with_header("content-type", "application/json")
+}
+
+#[test]
+fn lists_of_any_size_can_be_allowed() {
+    let (home, service) = (Folder::new(), Service::start(endless));
+    for (options, expected, why) in [
+        (&[][..], 66, "more than 32 MiB"),
+        (&["--max-size", "48M"], 96, "more than 48 MiB"),
+        (&["--max-items", "4"], 6, "more than 4 items"),
+    ] {
+        let mut command = program(&home);
+        command.args(["tools", "-o", "json", "--revision", "2025-11-25", &service.url()]);
+        let told = said(command.args(options));
+        assert_eq!(told.code, Some(0), "{options:?} {}", told.err);
+        assert!(told.err.contains(&format!("{why}; the rest is left out")), "{}", told.err);
+        let list: Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!(list["tools"].as_array().unwrap().len(), expected, "{options:?}");
+    }
 }
