@@ -238,8 +238,7 @@ fn flattened(root: &Value, schema: &Value, parts: &mut usize) -> Map<String, Val
     *parts = left;
     let mut whole = members.clone();
     let reference = whole.remove("$ref");
-    let pointer = reference.as_ref().and_then(|reference| reference.as_str()?.strip_prefix('#'));
-    let target = pointer.and_then(|pointer| root.pointer(&decoded(pointer)));
+    let target = reference.as_ref().and_then(|it| bowline_schema::target(root, it.as_str()?));
     let all_of = whole.remove("allOf");
     let all_of = all_of.as_ref().and_then(Value::as_array).into_iter().flatten();
     for part in target.into_iter().chain(all_of) {

@@ -41,6 +41,7 @@ mod limits;
 mod node;
 mod number;
 mod pattern;
+mod reference;
 mod schema;
 mod typed;
 mod violation;
@@ -48,6 +49,7 @@ mod words;
 
 pub use self::error::SchemaError;
 pub use self::limits::Limits;
+pub use self::reference::target;
 pub use self::schema::Schema;
 pub use self::typed::needs_validation;
 pub use self::violation::{Invalid, Violation, Violations};

@@ -1,6 +1,5 @@
 //! The names of the subschemas of one document: `$id`, `$anchor`, `$dynamicAnchor`, pointers.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -8,6 +7,7 @@ use serde_json::Value;
 use super::uri;
 use crate::dialect::Dialect;
 use crate::node::{DynamicName, NodeId, ResourceId};
+use crate::reference::{decode, step};
 
 /// The scope of a subschema: which identifiers and which rules apply there.
 #[derive(Clone, Copy)]
@@ -110,33 +110,4 @@ impl<'s> Names<'s> {
         let uri = uri::resolve(&self.resources[resource.0].uri, uri);
         self.by_uri.get(&uri).map(|found| (*found, fragment))
     }
-}
-
-/// One token of a JSON pointer.
-fn step<'s>(value: &'s Value, token: &str) -> Option<&'s Value> {
-    match value {
-        Value::Object(map) => map.get(&token.replace("~1", "/").replace("~0", "~")),
-        Value::Array(items) => items.get(token.parse::<usize>().ok()?),
-        _ => None,
-    }
-}
-
-/// A fragment with its percent-encoding removed.
-fn decode(fragment: &str) -> Option<Cow<'_, str>> {
-    if !fragment.contains('%') {
-        return Some(Cow::Borrowed(fragment));
-    }
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        if *first == b'%' {
-            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
 }

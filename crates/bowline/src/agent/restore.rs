@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::schema::{is_required, target, types};
+use super::schema::{is_required, types};
 use bowline_proto::json::Extra;
+use bowline_schema::target;
 
 /// Drops nulls that stand for absent arguments, and turns texts that stand for other values of an
 /// enumeration back into those.

@@ -2,6 +2,7 @@
 //! schemas that are combined by `allOf` merged into one.
 
 use bowline_proto::json::Extra;
+use bowline_schema::target;
 use serde_json::Value;
 
 /// What to do with a reference that leads back to itself or elsewhere.
@@ -80,11 +81,6 @@ impl<'a> Inlining<'a> {
             _ => Some(Extra::new()),
         }
     }
-}
-
-/// What a reference within a schema leads to.
-pub(super) fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    root.pointer(reference.strip_prefix('#')?)
 }
 
 /// Merges what `allOf` combines into the schema itself, as far as that is simple: properties and

@@ -163,7 +163,7 @@ impl<'a> Repair<'a> {
 
     /// The schema that `$ref` names, within the same document.
     fn target(&self, schema: &Map<String, Value>) -> Option<&'a Value> {
-        self.root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
+        bowline_schema::target(self.root, schema.get("$ref")?.as_str()?)
     }
 
     /// Whether the schema allows values of this type, as far as it says.
@@ -260,7 +260,7 @@ mod tests {
                 "maybe": { "anyOf": [{ "$ref": "#/$defs/Point" }, { "type": "null" }] }
             },
             "$defs": { "Point": { "type": "object", "properties": {
-                "x": { "type": "integer" }, "next": { "$ref": "#/$defs/Point" } } } }
+                "x": { "type": "integer" }, "next": { "$ref": "#/%24defs/Point" } } } }
         })
     }
 
