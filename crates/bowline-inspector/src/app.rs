@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_proto::model::ui::{UiCsp, check_source};
+use bowline_web::Host;
 use bytes::Bytes;
 
 use crate::key::secret;
@@ -127,15 +128,15 @@ enum Near {
 fn near(source: &str, ports: [u16; 2]) -> Near {
     let (scheme, rest) = source.split_once("://").unwrap_or(("http", source));
     let (host, port) = rest.split_once(':').unwrap_or((rest, ""));
-    let host = host.to_ascii_lowercase();
-    let name = host.strip_prefix("*.").unwrap_or(&host);
-    // `*.0.0.1` and short forms such as `127.1` are nothing that a server elsewhere has.
-    let is_number =
-        name.rsplit('.').next().is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
-    let address = host.parse::<std::net::Ipv4Addr>();
-    let is_here = name == "localhost"
-        || name.ends_with(".localhost")
-        || is_number && address.map_or(true, |it| it.is_loopback() || it.is_unspecified());
+    let (name, is_pattern) = host.strip_prefix("*.").map_or((host, false), |name| (name, true));
+    // `*.0.0.1`, and hosts that cannot be parsed, are nothing that a server elsewhere has.
+    let is_here = match Host::parse(name) {
+        Some(Host::Address(address)) if !address.is_unspecified() => {
+            is_pattern || Host::Address(address).is_loopback()
+        }
+        Some(name @ Host::Name(_)) => name.is_loopback(),
+        _ => true,
+    };
     if !is_here {
         return Near::Elsewhere;
     }
@@ -176,6 +177,9 @@ mod tests {
             ("http://*.localhost:1", Near::ThisProgram),
             ("http://*.0.0.1:2", Near::ThisProgram),
             ("http://127.1:2", Near::ThisProgram),
+            ("http://0x7f000001:2", Near::ThisProgram),
+            ("http://127.0.0.0.1:2", Near::ThisProgram),
+            ("http://0x7f.example:2", Near::Elsewhere),
             ("http://0.0.0.0:1", Near::ThisProgram),
             ("http://127.0.0.1", Near::ThisMachine),
         ] {

@@ -455,6 +455,7 @@ fn f_names_of_hosts_and_tokens_close_what_loopback_opens() {
     for (settings, is_open) in [
         ("", true),
         ("hosts = [\"localhost\"]", true),
+        ("hosts = [\"localhost:8080\", \"127.0.0.2\", \"[::1]:9\", \"mcp.localhost\"]", true),
         ("hosts = [\"mcp.example.com\"]", false),
         ("auth = { issuer = \"https://a.example\", resource = \"https://b.example/mcp\" }", false),
     ] {

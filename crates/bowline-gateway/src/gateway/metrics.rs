@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use bowline_proto::http::{Access, Fields};
+use bowline_web::Host;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -223,7 +224,7 @@ const SCRAPE: Duration = Duration::from_secs(30);
 /// Serves the metrics for Prometheus on a socket, until the future is dropped. On loopback only
 /// requests for a local name are answered: a foreign page cannot make one.
 pub async fn serve_metrics(listener: tokio::net::TcpListener, gateway: Gateway) {
-    let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+    let is_local = listener.local_addr().is_ok_and(|it| Host::Address(it.ip()).is_loopback());
     let access = if is_local { Access::new() } else { Access::new().with_any_host() };
     let access = Arc::new(access);
     let mut tasks = tokio::task::JoinSet::new();

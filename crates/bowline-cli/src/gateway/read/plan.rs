@@ -123,7 +123,7 @@ impl Read {
         let is_here = |host: &String| {
             let port = host.rsplit_once(':').filter(|_| !host.ends_with(']'));
             let name = port.map_or(host.as_str(), |(name, _)| name);
-            matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+            Host::parse(name).is_some_and(|it| it.is_loopback())
         };
         self.settings.listen.is_none_or(is_loopback)
             && self.settings.hosts.iter().all(is_here)
