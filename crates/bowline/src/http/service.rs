@@ -29,6 +29,9 @@ use crate::BuildError;
 use crate::server::audit::Why;
 use crate::server::{Core, HttpHead};
 
+/// A body that takes long to parse, and whose answer may take as long to write.
+const LONG: usize = 64 << 10;
+
 /// An MCP server as an HTTP service. Cheap to clone.
 ///
 /// It is a `tower` service, at home in `axum`, and a `hyper` service; or call
@@ -261,6 +264,10 @@ impl HttpService {
         match read_body(body, &self.inner.limits, self.account(head)).await {
             Ok((frame, reserved)) => {
                 head.shared.hold(reserved);
+                if frame.len() >= LONG {
+                    let account = self.account(head);
+                    return Box::pin(account.work(self.post_frame(head, &frame))).await;
+                }
                 self.post_frame(head, &frame).await
             }
             Err(reply) => reply,

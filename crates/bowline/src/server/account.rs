@@ -187,6 +187,11 @@ impl Account {
         self.turn.wait().await;
     }
 
+    /// Does work that takes long without keeping other parties from theirs.
+    pub(crate) async fn work<F: Future>(&self, work: F) -> F::Output {
+        self.turn.work(&self.common.turns, work).await
+    }
+
     /// Whether requests of this sender count against it.
     pub(crate) fn is_of(&self, principal: Option<&Principal>, address: Option<IpAddr>) -> bool {
         self.party.is(principal, address)

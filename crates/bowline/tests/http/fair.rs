@@ -1,9 +1,10 @@
 //! Fair between parties: what one has open or asks for does not keep out another.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline::http::{HttpLimits, HttpService};
-use bowline::{Principal, Revision, Server, Tool};
+use bowline::{Context, Json, Principal, Revision, Server, Tool};
 use http::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -314,4 +315,60 @@ mod on_sockets {
         drop(silent);
         server.end().await;
     }
+}
+
+/// Parsing, a handler that does not wait, and the answer: on one thread at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn long_bodies_of_one_party_leave_threads_for_others() {
+    let running = Arc::new(Mutex::new((0, 0)));
+    let counted = Arc::clone(&running);
+    let busy = Tool::raw("busy", json!({ "type": "object" }), move |_: Context, _: Json| {
+        let counted = Arc::clone(&counted);
+        async move {
+            let mut counts = counted.lock().unwrap();
+            counts.0 += 1;
+            counts.1 = counts.1.max(counts.0);
+            drop(counts);
+            std::thread::sleep(Duration::from_millis(20));
+            counted.lock().unwrap().0 -= 1;
+            "done"
+        }
+    });
+    let http = Server::new("fair", "1.0.0").with(busy).http();
+    let service =
+        http.identify(|parts| Some(Principal::new(parts.headers.get("x-user")?.to_str().ok()?)));
+    let service = service.into_service().unwrap();
+    let text = "x".repeat(100_000);
+    let ask = |user: &str| {
+        let params = json!({ "name": "busy", "arguments": { "text": text } });
+        modern(1, "tools/call", params).with("x-user", user)
+    };
+    assert_eq!(send(&service, ask("bob")).await.text(), "done");
+    let mut calls = JoinSet::new();
+    for _ in 0..16 {
+        let (service, ask) = (service.clone(), ask("ada"));
+        calls.spawn(async move { send(&service, ask).await.text() });
+    }
+    while let Some(text) = soon("an answer", calls.join_next()).await {
+        assert_eq!(text.unwrap(), "done");
+    }
+    assert_eq!(*running.lock().unwrap(), (0, 1));
+}
+
+/// A turn is for work, not for waiting.
+#[tokio::test]
+async fn long_bodies_of_calls_that_wait_do_not_keep_others_waiting() {
+    let service = service(HttpLimits::default());
+    let text = "x".repeat(100_000);
+    let ask = |tool: &str, user: &str| {
+        let params = json!({ "name": tool, "_meta": { "example.com/text": text } });
+        modern(1, "tools/call", params).with("x-user", user)
+    };
+    assert_eq!(send(&service, ask("quick", "bob")).await.text(), "quick");
+    let (waiting, asked) = (service.clone(), ask("waits", "ada").into_request());
+    let waiting = tokio::spawn(async move { waiting.handle(asked).await.status() });
+    tokio::task::yield_now().await;
+    let answer = soon("an answer", send(&service, ask("quick", "ada"))).await;
+    assert_eq!(answer.text(), "quick");
+    waiting.abort();
 }

@@ -3,11 +3,15 @@
 //! A runtime polls connections in the order in which they have something to read, so a party with
 //! many busy connections would be served as often as it has connections. Here it queues up with
 //! itself: of a party that has used up what is free in a moment, one request at a time goes on, and
-//! the next one follows when the runtime has looked at everything else that is ready. While one
-//! party is alone, a request pays for a load and a compare.
+//! the next one follows when the runtime has looked at everything else that is ready. Its long work
+//! is done one at a time, so that it never occupies all threads. While one party is alone, a
+//! request pays for a load and a compare.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -145,6 +149,26 @@ impl Turn {
         let turn = self.gate.acquire().await;
         tokio::task::yield_now().await;
         drop(turn);
+    }
+
+    /// Does work that takes long, up to the first time that it waits for something, while no other
+    /// work of the party is done here. With nobody else active, it is done at once.
+    ///
+    /// # Cancel safety
+    /// As that of the work.
+    pub(crate) async fn work<F: Future>(&self, turns: &Turns, work: F) -> F::Output {
+        let is_alone = turns.alone.load(Ordering::Relaxed) == self.number;
+        let mut work = pin!(work);
+        if !is_alone && self.is_in_crowd(turns, clock::now()) {
+            // It is never closed. A turn is not kept while the work waits: that may be for long.
+            let turn = self.gate.acquire().await;
+            let begun = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+            drop(turn);
+            if let Poll::Ready(output) = begun {
+                return output;
+            }
+        }
+        work.await
     }
 }
 
