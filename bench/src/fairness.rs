@@ -4,17 +4,19 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::document::Section;
 use crate::frames::{Calls, INITIALIZE, Revision, listen};
 use crate::http::Connection;
 use crate::measure::median;
-use crate::program::{Line, PORT, Program};
+use crate::program::{Line, PATIENCE, PORT, Program};
 use crate::table::{Table, number, times};
 use crate::{Bench, block_on};
 
@@ -23,6 +25,9 @@ const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// The pause between two calls of the quiet principal.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// Runs a program only while nothing else wants to run.
+const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
 /// How often quiet and flood alternate within a round.
 const TURNS: usize = 4;
@@ -60,6 +65,12 @@ impl Flood {
             Self::Bodies => "bodies of 1 MiB",
             Self::Tokens => "junk tokens",
         }
+    }
+
+    /// Whether the quiet principal opens a connection for each call: one that it keeps does not
+    /// notice that others have to wait for theirs.
+    fn is_met_at_the_door(self) -> bool {
+        matches!(self, Self::Connections)
     }
 
     /// How many tasks flood at a time.
@@ -113,12 +124,13 @@ pub(crate) fn run(bench: &Bench) -> Result<Section, String> {
         ]);
     }
     let text = format!(
-        "One principal calls `echo` with 64 bytes on one connection, with a pause of {} ms after \
+        "One principal calls `echo` with 64 bytes on one connection, or on a new one each time \
+         while the flood is of connections, with a pause of {} ms after \
          each answer, while another one floods the server from another address as fast as it can: \
          with 16 tasks, 64 for cheap calls and junk tokens, 500 for slow calls, 8 for bodies. The \
          flood comes and goes: in a round, quiet and flood alternate {TURNS} times, so that both \
-         see the same machine. The flood has a thread of its own with the lowest priority, so that \
-         the clients do not compete; the server (`crates/bowline/examples/shared.rs`) has all \
+         see the same machine. The flood is a process of its own that runs only while nothing else \
+         wants to (SCHED_IDLE), so that the clients do not compete; the server (`crates/bowline/examples/shared.rs`) has all \
          cores and default limits. Times are those of the first principal's calls. Medians of \
          {rounds} rounds; ratios are computed within a round. The goal is that p99 stays within \
          twice its quiet value.\n\n{}",
@@ -138,23 +150,19 @@ struct Round {
 
 async fn measure(line: &Line, flood: Flood, span: Duration) -> Result<Round, String> {
     let (program, address) = Program::listening(line).await?;
-    let mut victim = Victim::open(address).await?;
+    let mut victim = Victim::open(address, flood.is_met_at_the_door()).await?;
     let (window, settling) = (span / 3, span / 10);
     let (mut quiet, mut flooded, mut attempts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         victim.call_for(settling, &mut Vec::new()).await?;
         victim.call_for(window, &mut quiet).await?;
-        let flooding = Flooding::start(address, flood);
+        let mut flooding = Flooding::start(address, flood)?;
         victim.call_for(settling, &mut Vec::new()).await?;
-        let (before, start) = (flooding.attempts(), Instant::now());
+        let (before, start) = (flooding.attempts().await?, Instant::now());
         victim.call_for(window, &mut flooded).await?;
-        attempts.push((flooding.attempts() - before) as f64 / start.elapsed().as_secs_f64());
-        flooding.stop();
-        // A connection that is idle for long would be closed.
-        while !flooding.has_ended() {
-            victim.call_for(settling, &mut Vec::new()).await?;
-        }
-        flooding.end()?;
+        let made = flooding.attempts().await? - before;
+        attempts.push(made as f64 / start.elapsed().as_secs_f64());
+        flooding.end().await?;
     }
     program.end().await?;
     Ok(Round {
@@ -172,17 +180,25 @@ fn percentiles(mut taken: Vec<f64>) -> [f64; 2] {
 
 /// The principal that notices.
 struct Victim {
+    address: SocketAddr,
     connection: Connection,
+    /// Whether it opens a connection for each call.
+    reopens: bool,
     calls: Calls,
     next: u64,
 }
 
 impl Victim {
-    async fn open(address: SocketAddr) -> Result<Self, String> {
+    async fn open(address: SocketAddr, reopens: bool) -> Result<Self, String> {
+        let (connection, calls) =
+            (Self::connect(address).await?, Calls::new(Revision::Modern, "echo", 64));
+        Ok(Self { address, connection, reopens, calls, next: 1 })
+    }
+
+    async fn connect(address: SocketAddr) -> Result<Connection, String> {
         let connection = Connection::open_from(address, Ipv4Addr::LOCALHOST).await?;
         let connection = connection.with_outline("tools/call", Some("echo"));
-        let connection = connection.with_header("authorization: Bearer ada");
-        Ok(Self { connection, calls: Calls::new(Revision::Modern, "echo", 64), next: 1 })
+        Ok(connection.with_header("authorization: Bearer ada"))
     }
 
     /// Calls for a while, and adds how long each call took, in microseconds.
@@ -192,6 +208,9 @@ impl Victim {
             body.clear();
             self.calls.write(&mut body, self.next);
             let asked = Instant::now();
+            if self.reopens {
+                self.connection = Self::connect(self.address).await?;
+            }
             let (_, answer) = self.connection.post(&body).await?;
             taken.push(asked.elapsed().as_secs_f64() * 1e6);
             if self.calls.answered(answer)? != self.next {
@@ -204,70 +223,67 @@ impl Victim {
     }
 }
 
-/// A flood in a thread of its own.
+/// A flood in a process of its own.
 struct Flooding {
-    is_over: Arc<AtomicBool>,
-    attempts: Arc<AtomicU64>,
-    thread: std::thread::JoinHandle<Result<(), String>>,
+    program: Program,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Flooding {
-    fn start(address: SocketAddr, flood: Flood) -> Self {
-        let (is_over, attempts) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let flooder = Flooder {
-            address,
-            flood,
-            is_over: Arc::clone(&is_over),
-            attempts: Arc::clone(&attempts),
-        };
-        let thread = std::thread::spawn(move || {
-            // If that fails, the clients compete.
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
-            block_on(flooder.run())
-        });
-        Self { is_over, attempts, thread }
+    fn start(address: SocketAddr, flood: Flood) -> Result<Self, String> {
+        let bench = std::env::current_exe().map_err(|error| error.to_string())?;
+        let (name, address) = (format!("{flood:?}"), address.to_string());
+        let line = Line::new(&[&bench.to_string_lossy(), "flood", &name, &address]);
+        let (program, input, output) = Program::pipes(&line.under(&IDLE))?;
+        Ok(Self { program, input, output: BufReader::new(output).lines() })
     }
 
-    fn attempts(&self) -> u64 {
-        self.attempts.load(Ordering::Relaxed)
+    /// How often it has tried so far.
+    async fn attempts(&mut self) -> Result<u64, String> {
+        let told = self.input.write_all(b"\n").await;
+        told.map_err(|error| format!("the flood: {error}"))?;
+        let line = timeout(PATIENCE, self.output.next_line()).await;
+        let line = line.map_err(|_| "the flood does not answer".to_owned())?;
+        let line = line.map_err(|error| format!("the flood: {error}"))?;
+        line.and_then(|line| line.parse().ok()).ok_or_else(|| "the flood has ended".to_owned())
     }
 
-    /// Tells it to end, which takes a while.
-    fn stop(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Ends it.
+    async fn end(self) -> Result<(), String> {
+        drop(self.input);
+        self.program.wait().await.map(drop)
     }
+}
 
-    fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+/// Floods a server, and prints the number of attempts for each line that comes, until there are no
+/// more.
+pub(crate) async fn flood(name: &str, address: &str) -> Result<(), String> {
+    let flood = Flood::ALL.into_iter().find(|it| format!("{it:?}") == name);
+    let flood = flood.ok_or_else(|| format!("unknown flood {name:?}"))?;
+    let address = address.parse::<SocketAddr>().map_err(|error| format!("{address}: {error}"))?;
+    let flooder = Flooder { address, flood, attempts: Arc::default() };
+    let mut tasks = JoinSet::new();
+    for _ in 0..flood.width() {
+        let flooder = flooder.clone();
+        tasks.spawn(async move { flooder.repeat().await });
     }
-
-    fn end(self) -> Result<(), String> {
-        self.thread.join().map_err(|_| "the flood panicked".to_owned())?
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while lines.next_line().await.map_err(|error| error.to_string())?.is_some() {
+        println!("{}", flooder.attempts.load(Ordering::Relaxed));
     }
+    tasks.shutdown().await;
+    Ok(())
 }
 
 #[derive(Clone)]
 struct Flooder {
     address: SocketAddr,
     flood: Flood,
-    is_over: Arc<AtomicBool>,
     attempts: Arc<AtomicU64>,
 }
 
 impl Flooder {
-    async fn run(self) -> Result<(), String> {
-        let mut tasks = JoinSet::new();
-        for _ in 0..self.flood.width() {
-            let flooder = self.clone();
-            tasks.spawn(async move { flooder.repeat().await });
-        }
-        while !self.is_over.load(Ordering::Relaxed) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        tasks.shutdown().await;
-        Ok(())
-    }
-
     /// Repeats it. What the server refuses or closes is tried again.
     async fn repeat(&self) {
         let mut kept = VecDeque::new();

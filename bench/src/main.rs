@@ -1,8 +1,8 @@
 //! Measures Bowline, alone and beside the official Rust SDK, and writes `docs/performance.md`.
 //!
 //! `bowline-bench [PART…] [--quick] [--built]` from the root of the repository; `--built` skips
-//! building the programs to measure. It also runs itself with two more commands: `client` is a
-//! client program, `repeat` repeats one operation.
+//! building the programs to measure. It also runs itself with three more commands: `client` is a
+//! client program, `flood` floods a server, `repeat` repeats one operation.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints its results")]
 
@@ -93,6 +93,7 @@ fn main() -> ExitCode {
         ["client", revision, ref target @ ..] if !target.is_empty() => {
             block_on(drive::run(revision, target))
         }
+        ["flood", name, address] => block_on(fairness::flood(name, address)),
         ["repeat", name, times] => micro::repeat(name, times),
         _ => bench(&words),
     };
