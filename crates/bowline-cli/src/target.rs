@@ -21,7 +21,6 @@ use clap::Args;
 pub(crate) use self::config::{Named, Scan, clients, file_of, servers_in};
 pub(crate) use self::frames::tap;
 pub(crate) use self::kept::credentials;
-use self::most::MostArgs;
 pub(crate) use self::trust::Trust;
 pub(crate) use self::values::{duration, file_uri, preference, size};
 use self::values::{inherited, level, variable};
@@ -118,7 +117,7 @@ pub(crate) struct TargetOptions {
     pub(crate) connect_timeout: Option<Duration>,
 
     #[command(flatten)]
-    pub(crate) most: MostArgs,
+    pub(crate) most: most::MostArgs,
 
     /// The protocol to speak: auto, legacy, modern, or a revision such as 2025-11-25 [default:
     /// auto]

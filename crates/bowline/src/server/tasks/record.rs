@@ -352,8 +352,7 @@ impl TaskRecord {
     /// demands; the caller begins the next run when all are there.
     ///
     /// # Errors
-    /// When an answer does not have the shape that its question requires, or does not fit its form.
-    /// Nothing is taken in then.
+    /// When an answer lacks the shape or the form that its question requires. None is taken then.
     pub(crate) fn answer<'a>(
         &mut self,
         now: u64,
