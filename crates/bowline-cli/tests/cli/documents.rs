@@ -156,15 +156,20 @@ fn an_unknown_word_is_found() {
     assert_eq!(misfit(&home, &["info".into(), "-v".into(), "--".into(), "--loud".into()]), None);
 }
 
+const PETSTORE: &str = r#"{ "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
+    "paths": { "/pets": { "get": { "operationId": "listPets", "responses": {} } } } }"#;
+
 /// Has the program read a file.
 fn read_by_program(home: &Folder, arguments: &[&str]) -> Said {
-    said(program(home).args(arguments).env("OTLP_KEY", "x").env("SECRET", "y"))
+    let keys = [("OTLP_KEY", "x"), ("SECRET", "y"), ("PETS", "z")];
+    said(program(home).args(arguments).envs(keys))
 }
 
 /// Checks a gateway's file, of its own or of a client.
 fn check_gateway(home: &Folder, block: &Block, name: &str, text: &str) {
     home.write(".cursor/mcp.json", r#"{ "mcpServers": { "notes": { "command": "notes" } } }"#);
     home.write("secret", "hush");
+    home.write("petstore.json", PETSTORE);
     // What only exists where it is deployed.
     let text = text.replace("/run/secrets/", "").replace("file = \"github\"", "file = \"secret\"");
     home.write(name, &text);

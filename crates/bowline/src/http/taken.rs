@@ -32,17 +32,18 @@ impl Taken {
         mark.copy_from_slice(&digest(&SHA256, sealed).as_ref()[..16]);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { marks, order } = &mut *state;
+        let is_first = !marks.contains(&mark);
         while let Some((end, oldest)) = order.front()
-            && (*end < now || order.len() >= MOST)
+            && (*end < now || is_first && order.len() >= MOST)
         {
             marks.remove(oldest);
             order.pop_front();
         }
-        if !marks.insert(mark) {
-            return false;
+        if is_first {
+            marks.insert(mark);
+            order.push_back((until, mark));
         }
-        order.push_back((until, mark));
-        true
+        is_first
     }
 }
 
