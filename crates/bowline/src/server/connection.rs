@@ -208,9 +208,9 @@ impl Connection {
             End::Unread => (false, Ok(())),
             End::Read(ended) => (false, ended),
         };
-        // A client that closes its side and then tells us to stop has lost patience.
+        // A client that closes its side and tells us to stop, in any order, has lost patience.
         let hurry = async { if is_stopped { pending().await } else { stop.await } };
-        self.end(&mut input, output, hurry).await;
+        self.end((&mut input, is_stopped), output, hurry).await;
         ended
     }
 
@@ -301,10 +301,10 @@ impl Connection {
     }
 
     /// Ends the connection: answers as many requests as possible within the grace period or until
-    /// `hurry` is ready, then stops everything.
+    /// `hurry` is ready, or until the input ends if it hurries then, and stops everything.
     async fn end<R, W>(
         mut self,
-        input: &mut Input<R>,
+        (input, hurries_at_end): (&mut Input<R>, bool),
         mut output: Output<W>,
         hurry: impl Future<Output = ()>,
     ) where
@@ -318,9 +318,7 @@ impl Connection {
         if has_gone {
             self.outbox.quieten();
         }
-        if !input.is_open() {
-            self.take_in_last(input).await;
-        }
+        self.take_in_last(input).await;
         // The client will not answer questions any more.
         self.session.close("closed");
         self.end_listens();
@@ -352,9 +350,11 @@ impl Connection {
                 }
                 Some(joined) = self.tasks.join_next_with_id() => self.finish_task(joined),
                 () = self.outbox.filled(), if !output.has_work() => {}
-                read = input.read(), if can_read => {
-                    if read.is_err() || !input.is_open() {
-                        self.take_in_last(input).await;
+                _ = input.read(), if can_read => {
+                    self.take_in_last(input).await;
+                    if hurries_at_end && !input.is_open() {
+                        self.forget_requests();
+                        break;
                     }
                 }
                 () = std::future::ready(()), if is_idle => break,
@@ -378,9 +378,11 @@ impl Connection {
         self.parked.clear();
     }
 
-    /// Handles the last line of a stream, which may lack its line break.
+    /// Handles the last line of a stream that has ended, which may lack its line break.
     async fn take_in_last<R: AsyncRead + Unpin>(&mut self, input: &mut Input<R>) {
-        if let Some(frame) = input.last_frame() {
+        if !input.is_open()
+            && let Some(frame) = input.last_frame()
+        {
             with_task(|cx| self.handle_frame(cx, &frame)).await;
         }
     }
