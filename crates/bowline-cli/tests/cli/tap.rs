@@ -304,11 +304,13 @@ fn faults_are_injected_on_purpose() {
     assert_eq!(through("delay=1ms").0, sent);
     // The server would go on: its input stays open.
     let mut child = tap(&home, &["--fault", "cut-after=3", "--", "cat"]).spawn().unwrap();
-    child.stdin.as_mut().unwrap().write_all(sent.as_bytes()).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(sent.as_bytes()).unwrap();
     let mut received = String::new();
     child.stdout.take().unwrap().read_to_string(&mut received).unwrap();
     assert_eq!(received, "{\"id\":0}\n{\"id\":1}\n{\"id\":2}\n");
     assert_eq!(child.wait().unwrap().code(), Some(137));
+    drop(input);
     let wrong = said(tap(&home, &["--fault", "dance", "--", "cat"]).stdin(Stdio::null()));
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.err.contains("expected delay=200ms"), "{}", wrong.err);
