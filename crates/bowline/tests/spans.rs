@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use bowline::client::{Client, Preference, TraceContext};
@@ -48,12 +49,12 @@ impl Layer<Registry> for Kept {
         }
     }
 
-    // Ids are used again: a span that has ended keeps its fields elsewhere.
+    // Ids are used again: a span that has ended keeps its fields under a number of its own.
     fn on_close(&self, id: Id, _: Layered<'_, Registry>) {
+        static ENDED: AtomicU64 = AtomicU64::new(1 << 63);
         let mut all = self.0.lock().unwrap();
         if let Some(fields) = all.remove(&id.into_u64()) {
-            let next = (1 << 63) + all.len() as u64;
-            all.insert(next, fields);
+            all.insert(ENDED.fetch_add(1, Ordering::Relaxed), fields);
         }
     }
 }
