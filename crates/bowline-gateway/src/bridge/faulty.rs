@@ -22,7 +22,7 @@ struct Late<'a> {
 
 /// What is written there reaches `output` line by line, as far as the faults let it. The second
 /// value is the work of passing it on. It ends when the connection is broken, or when everything
-/// has arrived after the stream was closed. The observer sees all of it, and what becomes of it.
+/// has arrived after the stream was closed. The observer sees every line, and which fault it met.
 pub fn faulty(
     faults: Arc<Faults>,
     output: impl AsyncWrite + Unpin,
